@@ -1,0 +1,81 @@
+# What each target needs it sets up in .venv by itself; the second time it is quick.
+# `make demo` takes the runtime dependencies only, the others add the developer's tools.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+BASE   := $(VENV)/.base.stamp
+DEV    := $(VENV)/.dev.stamp
+
+# The developer's environment can run the demo as well: no second installation.
+RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench golden clean
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+help: ## print this list
+	@echo "make TARGET, where TARGET is"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(RUNTIME) ## replay one take of each provider, offline, and show the calls in one table
+	@echo "==> replaying one take of each provider"
+	@$(BIN)/python -m streamnorm.cli demo recordings
+
+test: $(DEV) ## run the tests (STREAMNORM_CORPUS=DIR adds a folder of recorded streams)
+	@echo "==> running the tests"
+	@status=0; $(BIN)/python -m pytest -q -n auto $(ARGS) || status=$$?; \
+	if [ ! -d "$${STREAMNORM_CORPUS:-}" ]; then \
+		echo "left out: the corpus of recorded streams; add it with STREAMNORM_CORPUS=DIR make test"; \
+	fi; exit $$status
+
+check: $(DEV) ## check format, lint and types (ruff, mypy --strict, pyright)
+	@echo "==> checking the format (ruff format --check)"
+	@$(BIN)/ruff format --check .
+	@echo "==> linting (ruff check)"
+	@$(BIN)/ruff check .
+	@echo "==> checking types (mypy --strict)"
+	@$(BIN)/mypy --strict streamnorm
+	@if command -v node >/dev/null; then \
+		echo "==> checking the user snippets (pyright)"; \
+		PYRIGHT_PYTHON_GLOBAL_NODE=1 PYRIGHT_PYTHON_IGNORE_WARNINGS=1 \
+			$(BIN)/pyright --pythonpath $(BIN)/python tests/typing_api.py; \
+	else \
+		echo "left out: pyright on tests/typing_api.py; add it by installing node"; \
+	fi
+
+format: $(DEV) ## rewrite the files the way check wants them
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(DEV) ## measure the pipe against its floor
+	@echo "==> measuring (a minute or two)"
+	@$(BIN)/python bench/run.py $(ARGS)
+
+golden: $(DEV) ## write the golden events beside each take in recordings/
+	@echo "==> writing golden events"
+	@$(BIN)/python -m tools.golden $(ARGS)
+
+clean: ## remove the environments, caches and build results
+	@echo "==> removing the environments, caches and build results"
+	@rm -rf $(VENV) .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@echo "==> setting up $(VENV) (first time only)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "streamnorm needs Python 3.11 or newer; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(BASE): pyproject.toml | $(BIN)/python
+	@echo "==> installing streamnorm and what it needs to run"
+	@$(PIP) install -q -e .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	@echo "==> installing streamnorm and the developer's tools"
+	@$(PIP) install -q -e '.[dev]'
+	@touch $@ $(BASE)

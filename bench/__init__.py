@@ -1,0 +1,1 @@
+"""The benchmark of streamnorm; ``run.py`` is the way in."""

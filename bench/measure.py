@@ -1,0 +1,141 @@
+"""The clock and the floor: a workload in, CPU seconds out; chunks in, what the pipe heard out.
+
+Rules: contenders of one table run in one process, in turns, so that a busy machine is busy for all
+of them; the best of the rounds counts, in CPU time of the process. Checking is never timed, yet a
+timed run has to give as many events as the checked one.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import orjson
+
+from bench.judge import Heard
+from bench.workloads import Workload, separator
+from streamnorm import Normalizer
+
+__all__ = [
+    "Run",
+    "best_of",
+    "chunks_of",
+    "count_events",
+    "floor",
+    "growth",
+    "hear",
+    "quiet",
+    "split_frames",
+]
+
+Run = Callable[[], object]
+# CPU seconds: a short contender runs several times in its turn, so none is judged by one run.
+TURN = 0.02
+
+
+def quiet() -> None:
+    """Switch logging off for everybody: the peers log as well."""
+    logging.disable(logging.CRITICAL)
+
+
+def best_of(
+    contenders: Mapping[str, Run], rounds: int, budget: float = math.inf
+) -> dict[str, float]:
+    """The least CPU seconds of each contender; who goes first changes with every round.
+
+    After two rounds it ends as soon as ``budget`` CPU seconds are spent.
+    """
+    names = list(contenders)
+    best = dict.fromkeys(names, math.inf)
+    start = time.process_time()
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            best[name] = min(best[name], _turn(contenders[name]))
+        if number and time.process_time() - start > budget:
+            break
+    return best
+
+
+def _turn(run: Run) -> float:
+    """The best of as many runs as fit into a turn, one at least; user and system time."""
+    gc.collect()
+    best = math.inf
+    begin = end = time.process_time()
+    while end - begin < TURN:
+        start = time.process_time()
+        run()
+        end = time.process_time()
+        best = min(best, end - start)
+    return best
+
+
+def growth(small: float, large: float, factor: float) -> float:
+    """The exponent k of time ~ size^k between two sizes that differ by ``factor``."""
+    return math.log(large / small) / math.log(factor)
+
+
+# The floor.
+
+
+def floor(workload: Workload) -> Run:
+    """F0: split the whole body into frames and ``orjson.loads`` the data of each, nothing else."""
+    frames = separator(workload.wire)
+    body = workload.body.removesuffix(b"data: [DONE]\n\n").removesuffix(frames)
+    loads = orjson.loads
+
+    def data_only() -> None:
+        for frame in body.split(frames):
+            loads(frame[6:])
+
+    def named() -> None:
+        for frame in body.split(frames):
+            loads(frame[frame.index(b"\ndata: ") + 7 :])
+
+    return named if body.startswith(b"event:") else data_only
+
+
+# The pipe.
+
+
+def chunks_of(workload: Workload, size: int) -> list[bytes]:
+    """The body in pieces of ``size`` bytes, as a socket would give it."""
+    body = workload.body
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def split_frames(workload: Workload) -> list[bytes]:
+    """The body in pieces of one event each: a slow model."""
+    end = separator(workload.wire)
+    return [frame + end for frame in workload.body.removesuffix(end).split(end)]
+
+
+def count_events(wire: str, chunks: Sequence[bytes]) -> int:
+    """Feed everything and drop what comes out, as a consumer does that has dealt with it."""
+    pipe = Normalizer(wire)
+    feed = pipe.feed
+    count = 0
+    for chunk in chunks:
+        count += len(feed(chunk))
+    return count + len(pipe.close())
+
+
+def hear(wire: str, chunks: Iterable[bytes]) -> tuple[Heard, int, list[str]]:
+    """What the pipe understands, the number of its events, and where it contradicts itself."""
+    pipe = Normalizer(wire)
+    events = [event for chunk in chunks for event in pipe.feed(chunk)]
+    events += pipe.close()
+    calls = [event for event in events if event.kind == "tool_call"]
+    wrong = [
+        f"raw of {c.id} is not its arguments" for c in calls if json.loads(c.raw) != c.arguments
+    ]
+    heard = Heard(
+        "".join(event.text for event in events if event.kind == "text_delta"),
+        [(c.id, c.name, c.arguments if wire == "gemini" else c.raw) for c in calls],
+        events[-1].kind if events else "nothing",
+    )
+    return heard, len(events), wrong

@@ -1,0 +1,142 @@
+"""streamnorm: the streaming answer of any LLM provider as one trustworthy stream of events.
+
+    pipe = Normalizer("openai_chat")            # without I/O: bytes in, events out
+    events = pipe.feed(chunk) + pipe.close()
+
+    async for event in normalize(response):     # around a live stream
+        ...
+
+Names of the edge (HTTP, recordings, tools) are imported when they are first used, so that importing
+streamnorm costs little and pulls in no network library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    BrokenCall,
+    EncodeError,
+    FrameError,
+    NoteRaised,
+    ProviderError,
+    RecordingError,
+    StreamnormError,
+    StreamTruncated,
+    UnknownProvider,
+    UsageError,
+    WireError,
+)
+from .events import (
+    BrokenToolCall,
+    Citation,
+    Event,
+    Failed,
+    Finish,
+    Provenance,
+    ProviderToolResult,
+    ReasoningDelta,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolProgress,
+    Unrecognized,
+    Usage,
+    event_from_dict,
+    event_to_dict,
+    event_to_json,
+)
+from .limits import Limits
+from .normalizer import Normalizer
+from .notes import NOTES
+from .providers import PROVIDERS
+
+if TYPE_CHECKING:
+    from .conversation import Conversation as Conversation
+    from .conversation import Reasoning as Reasoning
+    from .conversation import Text as Text
+    from .conversation import Turn as Turn
+    from .tools import Media as Media
+    from .tools import Tool as Tool
+    from .tools import ToolChoice as ToolChoice
+    from .tools import ToolResult as ToolResult
+
+__version__ = "0.1.0"
+
+# name -> the module it comes from, imported at first use
+_LAZY = {
+    "Conversation": "conversation",
+    "Media": "tools",
+    "Reasoning": "conversation",
+    "Text": "conversation",
+    "Tool": "tools",
+    "ToolChoice": "tools",
+    "ToolResult": "tools",
+    "Turn": "conversation",
+}
+
+__all__ = [
+    # the pipe
+    "Normalizer",
+    "Limits",
+    "PROVIDERS",
+    "NOTES",
+    # events
+    "Event",
+    "StreamStart",
+    "TextDelta",
+    "ReasoningDelta",
+    "ToolCallStart",
+    "ToolCallDelta",
+    "ToolCall",
+    "BrokenToolCall",
+    "ToolProgress",
+    "ProviderToolResult",
+    "Citation",
+    "Usage",
+    "Finish",
+    "Failed",
+    "Unrecognized",
+    "Provenance",
+    "event_to_dict",
+    "event_from_dict",
+    "event_to_json",
+    # the way back
+    "Tool",
+    "ToolChoice",
+    "ToolResult",
+    "Media",
+    "Conversation",
+    "Turn",
+    "Text",
+    "Reasoning",
+    # errors
+    "StreamnormError",
+    "WireError",
+    "FrameError",
+    "ProviderError",
+    "StreamTruncated",
+    "BrokenCall",
+    "NoteRaised",
+    "UsageError",
+    "UnknownProvider",
+    "EncodeError",
+    "RecordingError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

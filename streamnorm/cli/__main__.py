@@ -1,0 +1,7 @@
+"""``python -m streamnorm.cli``: the same as the ``streamnorm`` command."""
+
+import sys
+
+from . import main
+
+sys.exit(main())

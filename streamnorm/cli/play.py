@@ -1,0 +1,37 @@
+"""Playing a take: its chunks in, events out, at any pace.
+
+Rule: the same pipe as everywhere. What a replay shows is what a live stream would have shown.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ..normalizer import Normalizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..events import Event
+    from ..recording import Take
+
+__all__ = ["pipe_for", "play"]
+
+LONGEST_WAIT = 60.0  # seconds; a take must not be able to hang its reader
+
+
+def pipe_for(take: Take, provider: str | None = None) -> Normalizer:
+    """The pipe for a take: the provider that was asked for, or the take's own, or told by bytes."""
+    return Normalizer(provider or take.provider or "auto", seed=take.seed)
+
+
+def play(take: Take, pipe: Normalizer, *, pace: float = 0.0) -> Iterator[list[Event]]:
+    """The events of each chunk. ``pace`` stretches the recorded time: 0 is at once, 1 as it was."""
+    before = 0.0
+    for at, chunk in take.chunks:
+        if pace > 0:
+            time.sleep(min(max(0.0, at - before) * pace, LONGEST_WAIT))
+        before = at
+        yield pipe.feed(chunk)
+    yield pipe.close()

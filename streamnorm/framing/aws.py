@@ -1,0 +1,246 @@
+"""AWS event stream: binary frames in any chunking in, one JSON object per frame out.
+
+    u32 total | u32 headers | u32 crc of those 8 bytes | headers | payload | u32 crc of all before
+    header = u8 length, name, u8 type, value; the type says how long the value is
+
+What a frame is called stands in its headers, so the name is put around the payload, untouched:
+
+    an event       {"contentBlockDelta": PAYLOAD}
+    an exception   {":exception": {"type": "throttlingException", "payload": PAYLOAD}}
+    an error       {":error": {"code": "InternalError", "message": "…", "payload": PAYLOAD}}
+
+Rule: a frame is told when its last byte has come and both checksums agree. Bytes that cannot be a
+frame end the stream, as nothing after them can be found again: the last thing told then is
+``{":broken": "what was seen"}``, after the same frames in any chunking. A frame that the input cuts
+is left in ``rest``.
+
+Why not botocore: its buffer copies all that it holds for every chunk, and is one module of a very
+large package.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
+from zlib import crc32
+
+import msgspec
+
+from . import Fields
+
+__all__ = ["BROKEN", "ERROR", "EXCEPTION", "EventStream", "read_headers"]
+
+# Names that no event can have, for what is not an event.
+EXCEPTION, ERROR, BROKEN = ":exception", ":error", ":broken"
+PRELUDE = 12  # two lengths and their checksum …
+AROUND = PRELUDE + 4  # … and with the checksum of the whole: no frame is shorter
+HEADINGS = 64  # different headers that are remembered; a stream has about six
+
+Value: TypeAlias = bool | int | str | bytes | UUID
+Taken: TypeAlias = tuple[Value, int]  # a value and where the next thing begins
+_prelude = struct.Struct(">III").unpack_from
+_u32 = struct.Struct(">I").unpack_from
+_u16 = struct.Struct(">H").unpack_from
+
+
+class Broken(Exception):
+    """Internal: these bytes cannot be a frame; the message says what was seen."""
+
+
+class Around(NamedTuple):
+    """What stands before and after a payload."""
+
+    before: bytes
+    after: bytes
+    json: bool = True  # else the payload is text
+
+    def put(self, payload: bytes) -> bytes:
+        if not self.json:
+            payload = msgspec.json.encode(payload.decode("utf-8", "replace"))
+        return self.before + (payload or b"{}") + self.after
+
+
+class EventStream:
+    """An incremental splitter.
+
+    >>> frame = bytes.fromhex(
+    ...     "0000002b00000013578d80a2"
+    ...     "0b3a6576656e742d7479706507000470696e677b2261223a20317d394c1221"
+    ... )
+    >>> stream = EventStream()
+    >>> stream.feed(frame[:13]), stream.feed(frame[13:]), stream.feed(frame[:-4] + b"oops")
+    ([], [b'{"ping":{"a": 1}}'], [b'{":broken":"a frame of 43 bytes does not match its checksum"}'])
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self.overflow = False
+        self._limit = limit
+        self._held: list[bytes] = []
+        self._size = 0
+        self._need = PRELUDE  # bytes that must be held before there is anything to look at
+        self._lost = False  # where the next frame begins is not known any more
+        self._known: dict[bytes, Around] = {}  # by the bytes of the headers
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The frames that ended in this chunk."""
+        if self._lost:
+            return []
+        self._held.append(chunk)
+        self._size += len(chunk)
+        if self._size < self._need:
+            return []
+        frames: list[bytes] = []
+        data = b"".join(self._held)
+        try:
+            at = self._split(data, frames)
+        except Broken as broken:
+            frames.append(msgspec.json.encode({BROKEN: str(broken)}))
+            self._lost, at = True, len(data)
+        self._held, self._size = [data[at:]], len(data) - at
+        return frames
+
+    def rest(self) -> list[bytes]:
+        """The bytes of a frame that the input cut."""
+        left = b"".join(self._held)
+        self._held = []
+        return [left] if left and not self._lost else []
+
+    def head_of(self, frame: bytes) -> bytes:
+        """Nothing: a frame as it is told is its own payload."""
+        return b""
+
+    def read(self, frame: bytes) -> Fields:
+        """A frame as it is told is its own payload."""
+        return Fields(frame)
+
+    def _split(self, data: bytes, frames: list[bytes]) -> int:
+        """All whole frames of ``data``; where the rest begins."""
+        at, size = 0, len(data)
+        self._need = PRELUDE
+        while size - at >= PRELUDE:
+            total, headers = _lengths(data, at)
+            if total > self._limit:
+                self.overflow = self._lost = True
+                return size
+            if size - at < total:
+                self._need = total
+                break
+            frames.append(self._told(data, at, total, headers))
+            at += total
+        return at
+
+    def _told(self, data: bytes, at: int, total: int, headers: int) -> bytes:
+        end = at + total - 4
+        if crc32(memoryview(data)[at:end]) != _u32(data, end)[0]:
+            raise Broken(f"a frame of {total} bytes does not match its checksum")
+        body = at + PRELUDE + headers
+        heading = data[at + PRELUDE : body]
+        around = self._known.get(heading) or self._learn(heading)
+        return around.put(data[body:end])
+
+    def _learn(self, heading: bytes) -> Around:
+        around = _around(read_headers(heading))
+        if len(self._known) < HEADINGS:
+            self._known[heading] = around
+        return around
+
+
+def _lengths(data: bytes, at: int) -> tuple[int, int]:
+    """The two lengths of the frame at ``at``, once they are known to be lengths."""
+    total, headers, check = _prelude(data, at)
+    if crc32(data[at : at + 8]) != check:
+        start = data[at : at + PRELUDE]
+        raise Broken(
+            f"the first {PRELUDE} bytes of a frame, {start!r}, do not match their checksum"
+        )
+    if headers > total - AROUND:
+        raise Broken(f"a frame of the impossible length {total}, {headers} of it headers")
+    return total, headers
+
+
+# --- headers ------------------------------------------------------------------------------------
+
+
+def read_headers(data: bytes) -> dict[str, Value]:
+    """The headers of one frame; of a name that stands twice, the last.
+
+    >>> read_headers(b"\\x04last\\x00\\x01n\\x04\\xff\\xff\\xff\\xfe\\x01s\\x07\\x00\\x02hi")
+    {'last': True, 'n': -2, 's': 'hi'}
+    """
+    headers: dict[str, Value] = {}
+    at = 0
+    try:
+        while at < len(data):
+            end = at + 1 + data[at]
+            name = data[at + 1 : end].decode()
+            headers[name], at = _TYPES[data[end]](data, end + 1)
+    except (IndexError, KeyError, ValueError, struct.error) as error:
+        raise Broken(f"headers that cannot be read, at byte {at} of {len(data)}") from error
+    if at > len(data):
+        raise Broken(f"a header that is longer than all {len(data)} bytes of them")
+    return headers
+
+
+def _number(form: str) -> Callable[[bytes, int], Taken]:
+    reader = struct.Struct(form)
+    return lambda data, at: (reader.unpack_from(data, at)[0], at + reader.size)
+
+
+def _bytes(data: bytes, at: int) -> Taken:
+    end = at + 2 + _u16(data, at)[0]
+    return data[at + 2 : end], end
+
+
+def _text(data: bytes, at: int) -> Taken:
+    end = at + 2 + _u16(data, at)[0]
+    return data[at + 2 : end].decode(), end
+
+
+_TYPES: dict[int, Callable[[bytes, int], Taken]] = {
+    0: lambda data, at: (True, at),
+    1: lambda data, at: (False, at),
+    2: _number(">b"),
+    3: _number(">h"),
+    4: _number(">i"),
+    5: _number(">q"),
+    6: _bytes,
+    7: _text,
+    8: _number(">q"),  # milliseconds since 1970
+    9: lambda data, at: (UUID(bytes=data[at : at + 16]), at + 16),
+}
+
+
+# --- what a frame is called ---------------------------------------------------------------------
+
+
+def _around(headers: dict[str, Value]) -> Around:
+    before, after = _KINDS.get(headers.get(":message-type"), _event)(headers)
+    return Around(before, after, "json" in str(headers.get(":content-type", "json")))
+
+
+def _event(headers: dict[str, Value]) -> tuple[bytes, bytes]:
+    return b"{%s:" % _json(headers.get(":event-type", "?")), b"}"
+
+
+def _exception(headers: dict[str, Value]) -> tuple[bytes, bytes]:
+    name = _json(headers.get(":exception-type", "exception"))
+    return b'{%s:{"type":%s,"payload":' % (_json(EXCEPTION), name), b"}}"
+
+
+def _error(headers: dict[str, Value]) -> tuple[bytes, bytes]:
+    """An error is told in its headers; it usually has no payload."""
+    code, message = _json(headers.get(":error-code")), _json(headers.get(":error-message"))
+    return b'{%s:{"code":%s,"message":%s,"payload":' % (_json(ERROR), code, message), b"}}"
+
+
+_KINDS: dict[Any, Callable[[dict[str, Value]], tuple[bytes, bytes]]] = {
+    "event": _event,
+    "exception": _exception,
+    "error": _error,
+}
+
+
+def _json(value: Value | None) -> bytes:
+    return msgspec.json.encode(value if value is None else str(value))

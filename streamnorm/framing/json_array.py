@@ -1,0 +1,95 @@
+"""A JSON array streamed element by element: bytes in any chunking in, elements out.
+
+Rule: an element is told when its own last bracket has come, never earlier; commas, white space and
+the array's brackets are dropped. Written by hand: the two streaming parsers on PyPI hand out parsed
+trees, and we need each element's bytes. Only structural bytes are looked at, each once.
+"""
+
+from __future__ import annotations
+
+import re
+
+from . import Fields
+
+__all__ = ["JsonArray"]
+
+_outside = re.compile(rb'["{}\[\]]')  # what matters outside of a string …
+_inside = re.compile(rb'["\\]')  # … and inside of one
+
+
+class JsonArray:
+    """An incremental splitter of one top-level array.
+
+    >>> array = JsonArray()
+    >>> array.feed(b'[{"a": "}'), array.feed(b'"}\\n,{}'), array.feed(b"]")
+    ([], [b'{"a": "}"}', b'{}'], [])
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self.overflow = False
+        self.closed = False  # the array's own end was seen
+        self._limit = limit
+        self._held: list[bytes] = []
+        self._size = 0
+        self._depth = 0
+        self._in_string = False
+        self._skip = 0  # bytes to skip: the one after a backslash at the end of a chunk
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The elements that ended in this chunk."""
+        elements: list[bytes] = []
+        begin = 0 if self._depth > 1 else None
+        at = self._skip if chunk else 0
+        self._skip -= at
+        while True:
+            match = (_inside if self._in_string else _outside).search(chunk, at)
+            if match is None:
+                break
+            at = match.end()
+            byte = match[0]
+            if self._in_string:
+                if byte == b"\\":
+                    at += 1
+                else:
+                    self._in_string = False
+            elif byte == b'"':
+                self._in_string = True
+            elif byte in b"{[":
+                self._depth += 1
+                if self._depth == 2:
+                    begin = match.start()
+            else:
+                self._depth -= 1
+                if self._depth == 1:
+                    elements.append(self._whole(chunk[begin:at]))
+                    begin = None
+                elif self._depth <= 0:
+                    self._depth, self.closed = 0, True
+        self._skip += max(0, at - len(chunk))
+        if begin is not None:
+            self._hold(chunk[begin:])
+        return elements
+
+    def rest(self) -> list[bytes]:
+        """Nothing: an element without its last bracket is not whole."""
+        return [b"".join(self._held)] if self._held else []
+
+    def head_of(self, frame: bytes) -> bytes:
+        """Nothing: an element is its own payload."""
+        return b""
+
+    def read(self, frame: bytes) -> Fields:
+        """An element is its own payload."""
+        return Fields(frame)
+
+    def _whole(self, last: bytes) -> bytes:
+        self._held.append(last)
+        whole = b"".join(self._held)
+        self._held, self._size = [], 0
+        self.overflow = self.overflow or len(whole) > self._limit
+        return whole
+
+    def _hold(self, piece: bytes) -> None:
+        self._held.append(piece)
+        self._size += len(piece)
+        self.overflow = self.overflow or self._size > self._limit

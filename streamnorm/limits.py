@@ -1,0 +1,37 @@
+"""How much of a stream is too much. Crossing a limit ends the stream as ``Failed("limit")``."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["LimitReached", "Limits"]
+
+KIB, MIB = 1024, 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of one stream; the defaults bound memory, not honest answers.
+
+    >>> Limits(event=64 * 1024).event
+    65536
+    """
+
+    event: int = 16 * MIB  # bytes of one frame
+    arguments: int = 4 * MIB  # characters of one call's argument text
+    arguments_total: int = 32 * MIB  # … of all calls together
+    open_calls: int = 128
+    # Batch callers do ask for thousands of small calls in one turn; bounded, but not at 1,024.
+    calls: int = 8192
+    events: int = 1_000_000  # frames
+    stream: int = 256 * MIB  # bytes of the decoded body
+    name: int = 256
+    id: int = 256
+    depth: int = 128  # nesting of arguments
+
+
+class LimitReached(Exception):
+    """Internal: which limit was crossed, caught by the normalizer."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(f"more than {limit} ({name}); raise Limits({name}=…) if this is wanted")
+        self.name = name

@@ -1,0 +1,183 @@
+"""Named tolerances and the log: something odd in, a count, a line and perhaps an error out.
+
+Rule: nothing is tolerated in silence. Whatever the engine forgives has a row in ``NOTES``; telling
+it counts it for ``pipe.notes``, logs it through structlog and raises it under ``strict=True``.
+
+Logging costs nothing until it is wanted: structlog and logging are imported at the first line, and
+each stream asks once which levels are on. If the application has configured structlog its set-up is
+used; otherwise lines go to the standard logger ``streamnorm``, if any handler listens to it (an
+application that set up no logging hears nothing: events and ``notes`` tell the same). Text of the
+wire is cleaned here, as renderers do not. Argument values are never logged.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .errors import NoteRaised
+
+__all__ = ["NOTES", "Note", "Scribe"]
+
+DEBUG, INFO, WARNING = 10, 20, 30
+_METHODS = {DEBUG: "debug", INFO: "info", WARNING: "warning"}
+
+
+class Note(NamedTuple):
+    """One tolerance. ``WARNING`` raises under ``strict=True``; ``each`` logs every occurrence."""
+
+    level: int
+    sentence: str
+    each: bool = False
+
+
+NOTES: dict[str, Note] = {
+    # identity
+    "call.id_synthetic": Note(WARNING, "the wire gave no id; one was minted", each=True),
+    "call.id_duplicate": Note(
+        WARNING, "an id was used for two calls; the second got its own", True
+    ),
+    "call.id_changed": Note(WARNING, "the id changed within one call; the first is kept"),
+    "call.id_late": Note(WARNING, "the id came after one was minted; the wire's id wins"),
+    "call.name_invalid": Note(WARNING, "the name has characters that no tool name should have"),
+    "call.name_changed": Note(
+        WARNING, "the name changed after the call had started; kept the first"
+    ),
+    # telling
+    "call.index_missing": Note(INFO, "no index; the call was found by id or position"),
+    "call.index_reused": Note(WARNING, "an index was used for a second call"),
+    "call.unannounced": Note(WARNING, "arguments for a call that was never opened"),
+    "call.late": Note(WARNING, "something about a call after it had ended; ignored"),
+    "call.unclosed": Note(WARNING, "the turn ended without the call's own closing mark"),
+    "args.repeated": Note(WARNING, "the whole arguments were said again; said once here"),
+    "args.cumulative": Note(WARNING, "arguments came as growing snapshots; the news were kept"),
+    "args.placeholder": Note(WARNING, "an empty object was sent before the arguments; replaced"),
+    "args.object": Note(INFO, "arguments came as an object instead of text"),
+    "args.merged": Note(WARNING, "arguments came as several objects; their keys were merged"),
+    "args.mismatch": Note(WARNING, "the closing copy of the arguments differs from the fragments"),
+    "args.done_empty": Note(WARNING, "the closing copy of the arguments was empty; ignored"),
+    "args.double_encoded": Note(WARNING, "arguments were JSON inside a JSON string; unwrapped"),
+    "args.replaced": Note(WARNING, "fragments followed whole arguments; the fragments win"),
+    "result.orphan": Note(WARNING, "a result for a call that was never heard"),
+    # wire
+    "wire.keepalive": Note(DEBUG, "a comment or ping that keeps the connection alive"),
+    "wire.kind_unknown": Note(WARNING, "a kind of payload that we do not know; passed on whole"),
+    "wire.field_unknown": Note(INFO, "a field that we do not know in a payload that we do"),
+    "wire.field_odd": Note(WARNING, "a field of a type that we do not expect; left aside"),
+    "wire.shape_odd": Note(INFO, "an unusual shape, made even before reading"),
+    "wire.bad_utf8": Note(WARNING, "bytes that are not UTF-8 were replaced"),
+    "wire.half_character": Note(WARNING, "half of a surrogate pair that never met the other"),
+    "wire.split_character": Note(INFO, "a surrogate pair was split over payloads; joined"),
+    "wire.bad_event_skipped": Note(WARNING, "an event that is not JSON was skipped, as asked"),
+    "wire.error_field": Note(WARNING, "an error came as an SSE field instead of data"),
+    "stream.cut_event": Note(INFO, "the bytes ended inside an event"),
+    "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
+    "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
+    "finish.unknown": Note(WARNING, "a finish reason that we do not know; read as stop"),
+    "finish.repeated": Note(INFO, "more than one finish reason for one choice"),
+    "finish.reread": Note(INFO, "the wire said stop although it called tools; told as tool_calls"),
+}
+
+
+class Scribe:
+    """Counts, logs and, under ``strict``, raises. One per stream."""
+
+    __slots__ = (
+        "_heard",
+        "counts",
+        "debug_on",
+        "frame",
+        "info_on",
+        "provider",
+        "response_id",
+        "strict",
+    )
+
+    def __init__(self, provider: str, *, strict: bool = False) -> None:
+        self.provider = provider
+        self.response_id: str | None = None
+        self.strict = strict
+        self.counts: Counter[str] = Counter()
+        self.frame: int | None = None
+        self._heard: set[str] = set()
+        self.debug_on = is_on(DEBUG)
+        self.info_on = self.debug_on or is_on(INFO)
+
+    def note(self, name: str, /, **facts: Any) -> None:
+        """A tolerance happened. Counted, logged (the first of its name, or each), raised if strict."""
+        note = NOTES[name]
+        self.counts[name] += 1
+        if note.each or name not in self._heard:
+            self._heard.add(name)
+            self.log(note.level, name, reason=facts.pop("reason", note.sentence), **facts)
+        if self.strict and note.level >= WARNING:
+            detail = "; ".join(f"{k}: {v}" for k, v in facts.items() if isinstance(v, str))
+            raise NoteRaised(
+                name,
+                f"{note.sentence} ({detail})" if detail else note.sentence,
+                provider=self.provider,
+                frame=self.frame,
+            )
+
+    def log(self, level: int, event: str, /, **facts: Any) -> None:
+        """One line, with provider and response id, every text of the wire cleaned."""
+        if not is_on(level):
+            return
+        facts = {"provider": self.provider, "response_id": self.response_id, **facts}
+        getattr(_logger(), _METHODS[level])(event, **{k: _cleaned(v) for k, v in facts.items()})
+
+
+def is_on(level: int) -> bool:
+    """Would a line of this level be heard by anybody?"""
+    structlog = sys.modules.get("structlog")
+    if structlog is not None and structlog.is_configured():
+        return True  # its own filter decides
+    import logging
+
+    logger = logging.getLogger("streamnorm")
+    return logger.hasHandlers() and logger.isEnabledFor(level)
+
+
+def _logger() -> Any:
+    import logging
+
+    import structlog
+
+    if structlog.is_configured():
+        return structlog.get_logger("streamnorm")
+    return structlog.wrap_logger(
+        logging.getLogger("streamnorm"),
+        processors=[structlog.processors.KeyValueRenderer(key_order=["event"])],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+def _cleaned(value: Any) -> Any:
+    from .text import clean
+
+    if isinstance(value, str):
+        return clean(value[:256])
+    if isinstance(value, dict):
+        return {clean(str(k)): _cleaned(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(v) for v in value]
+    return value
+
+
+def structure(value: Any) -> Any:
+    """The keys and types of a payload, without its values: safe to log.
+
+    >>> structure({"index": 0, "function": {"name": "f"}, "items": [1, 2]})
+    {'index': 'int', 'function': {'name': 'str'}, 'items': ['int']}
+    """
+    if isinstance(value, msgspec.Struct):
+        value = {f: getattr(value, f) for f in value.__struct_fields__}
+        value = {k: v for k, v in value.items() if v is not None and v is not msgspec.UNSET}
+    if isinstance(value, dict):
+        return {str(k): structure(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [structure(value[0])] if value else []
+    return type(value).__name__

@@ -1,0 +1,405 @@
+"""Anthropic Messages. Every word of that wire that we know is in this file.
+
+    message_start -> block* -> message_delta+ -> message_stop        ping, error: anywhere
+    block = content_block_start(index) -> content_block_delta(index)* -> content_block_stop(index)
+
+A call is a block and is found by its ``index`` alone; its id is ``content_block.id``. Blocks may
+interleave. Server results come whole in ``content_block_start``. The end mark is ``message_stop``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from ..calls import OPEN, Call, Kind, State
+from ..events import (
+    Citation,
+    Event,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
+from ._base import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Item,
+    Parser,
+    Provider,
+    StreamFailed,
+    StreamOver,
+    Wire,
+    count,
+    first_text,
+)
+
+__all__ = ["PROVIDER"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+
+
+class Text(Wire, tag="text_delta", tag_field="type"):
+    text: str
+
+
+class Json(Wire, tag="input_json_delta", tag_field="type"):
+    partial_json: str
+
+
+class Thinking(Wire, tag="thinking_delta", tag_field="type"):
+    thinking: str
+    estimated_tokens: int | None = None
+
+
+class Signature(Wire, tag="signature_delta", tag_field="type"):
+    signature: str
+
+
+class Cited(Wire, tag="citations_delta", tag_field="type"):
+    citation: Any
+
+
+class Compaction(Wire, tag="compaction_delta", tag_field="type"):
+    content: str | None = None
+    encrypted_content: str | None = None
+
+
+class MessageStart(Wire, tag="message_start", tag_field="type"):
+    message: Any = None
+
+
+class BlockStart(Wire, tag="content_block_start", tag_field="type"):
+    content_block: Raw
+    index: int = 0
+
+
+class BlockDelta(Wire, tag="content_block_delta", tag_field="type"):
+    delta: Text | Json | Thinking | Signature | Cited | Compaction
+    index: int = 0
+
+
+class BlockStop(Wire, tag="content_block_stop", tag_field="type"):
+    index: int = 0
+
+
+class MessageDelta(Wire, tag="message_delta", tag_field="type"):
+    delta: dict[str, Any] = {}
+    usage: dict[str, Any] | None = None
+    context_management: Any = None
+    input_transformations: Any = None
+
+
+class MessageStop(Wire, tag="message_stop", tag_field="type"):
+    metrics: Any = msgspec.field(default=None, name="amazon-bedrock-invocationMetrics")
+
+
+class Ping(Wire, tag="ping", tag_field="type"):
+    pass
+
+
+class Error(Wire, tag="error", tag_field="type"):
+    error: Any = None
+    request_id: str | None = None
+
+
+Payload: TypeAlias = (
+    MessageStart | BlockStart | BlockDelta | BlockStop | MessageDelta | MessageStop | Ping | Error
+)
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    id: str | None = None
+    model: str | None = None
+
+
+class _Header(msgspec.Struct):
+    message: _Opening = _Opening()
+
+
+class _Block(msgspec.Struct):
+    """What a block that calls a tool says; read beside the plain form to keep ``input`` exact."""
+
+    input: Raw = Raw()
+
+
+# --- the types of tool blocks -------------------------------------------------------------------
+
+_RESULT = "content_block.content, whole"
+_INPUT = "input, as JSON text in input_json_delta"
+ITEMS = (
+    Item("tool_use", "function", "call", "client", "natural", "content_block.id", _INPUT),
+    Item(
+        "server_tool_use", "server-tool", "call", "provider", "natural", "content_block.id", _INPUT
+    ),
+    Item("mcp_tool_use", "mcp", "call", "provider", "natural", "content_block.id", _INPUT),
+    *(
+        Item(type_, family, "output", runs_on, "natural", "tool_use_id", _RESULT, "tool_use_id")
+        for type_, family, runs_on in (
+            ("tool_result", "function", "client"),
+            ("mcp_tool_result", "mcp", "provider"),
+            ("web_search_tool_result", "web-search", "provider"),
+            ("web_fetch_tool_result", "web-fetch", "provider"),
+            ("code_execution_tool_result", "code-execution", "provider"),
+            ("bash_code_execution_tool_result", "bash-code-execution", "provider"),
+            ("text_editor_code_execution_tool_result", "text-editor", "provider"),
+            ("tool_search_tool_result", "tool-search", "provider"),
+            ("advisor_tool_result", "advisor", "provider"),
+        )
+    ),
+)
+CALLS = {i.type: Kind(i.family, i.runs_on) for i in ITEMS if i.role == "call"}  # type: ignore[arg-type]
+RESULTS = {i.type for i in ITEMS if i.role == "output"}
+# Blocks that are no tools and no text, and must go back as they came.
+OPAQUE = {"redacted_thinking", "container_upload", "fallback", "mcp_tool_listing"}
+# Beside these, what a call block says must go back with it.
+_OF_THE_CALL = {"type", "id", "name", "input"}
+RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class AnthropicParser(Parser):
+    """One Messages stream."""
+
+    name = "anthropic"
+    END = "message_stop"
+    TYPE_FIELD = "type"
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    REASONS: ClassVar[dict[str, FinishReason]] = {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "pause_turn": "pause",
+        "compaction": "pause",
+        "refusal": "refusal",
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._blocks: dict[int, Call] = {}
+        self._given: dict[int, str] = {}  # call -> the input its block start brought whole
+        self._usage: dict[str, Any] = {}
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        kind = payload.get("type")
+        return kind in {"message_start", "content_block_start", "ping"} or (
+            kind == "error"
+            and isinstance(payload.get("error"), dict)
+            and "sequence_number" not in payload
+        )
+
+    def heading(self, data: bytes) -> Heading:
+        opening = msgspec.json.decode(data, type=_Header).message
+        return Heading(opening.model, opening.id)
+
+    def kind_of(self, payload: Any) -> str:
+        inner = payload.get("delta") if isinstance(payload, dict) else None
+        kind = super().kind_of(payload)
+        return f"{kind}/{inner['type']}" if isinstance(inner, dict) and "type" in inner else kind
+
+    # the hot kind first; the rare deltas have a table of their own
+
+    def _block_delta(self, p: BlockDelta, out: Out) -> None:
+        delta = p.delta
+        kind = type(delta)
+        if kind is Json:
+            call = self._blocks.get(p.index)
+            text = delta.partial_json  # type: ignore[union-attr]
+            if call is not None and call.state is OPEN and text:
+                call.fragments.append(text)  # as Calls.append, without the call: measurable here
+                out.append(ToolCallDelta(call.ordinal, text))
+            elif call is None:
+                self.scribe.note("call.unannounced", index=p.index)
+            elif text:
+                self.calls.append(call, text, out)
+        elif kind is Text:
+            text = delta.text  # type: ignore[union-attr]
+            if text:
+                out.append(TextDelta(text, p.index))
+        else:
+            DELTAS[kind](self, (p.index, delta), out)
+
+    def _thinking(self, p: tuple[int, Thinking], out: Out) -> None:
+        if p[1].thinking:
+            out.append(ReasoningDelta(p[1].thinking, p[0]))
+
+    def _signature(self, p: tuple[int, Signature], out: Out) -> None:
+        echo = {"type": "thinking", "signature": p[1].signature}
+        out.append(ReasoningDelta("", p[0], 0, echo))
+
+    def _cited(self, p: tuple[int, Cited], out: Out) -> None:
+        out.append(Citation(p[0], p[1].citation))
+
+    def _compaction(self, p: tuple[int, Compaction], out: Out) -> None:
+        said = {k: v for k, v in msgspec.structs.asdict(p[1]).items() if v is not None}
+        if said:
+            out.append(ReasoningDelta("", p[0], 0, {"type": "compaction", **said}))
+
+    def _message_start(self, p: MessageStart, out: Out) -> None:
+        message = p.message if isinstance(p.message, dict) else {}
+        self._count(message.get("usage"))
+        self._keep_container(message)
+        # A gateway was seen to put the first blocks into the opening message.
+        for index, block in enumerate(message.get("content") or ()):
+            self._block_start(BlockStart(Raw(msgspec.json.encode(block)), index), out)
+
+    def _block_start(self, p: BlockStart, out: Out) -> None:
+        block, raw = self.sound(p.content_block)
+        kind = str(block.get("type")) if isinstance(block, dict) else ""
+        if kind == "text":
+            self._text_start(block, p.index, out)
+        elif kind == "thinking":
+            self._thinking_start(block, p.index, out)
+        elif kind in CALLS:
+            self._call_start(block, raw, p.index, out)
+        elif kind in RESULTS or kind.endswith("_tool_result"):
+            self._result(block, out)
+        elif kind in OPAQUE:
+            out.append(ReasoningDelta("", p.index, 0, block))
+        elif kind == "compaction":
+            out.append(
+                ReasoningDelta("", p.index, 0, {k: v for k, v in block.items() if v is not None})
+            )
+        else:
+            self.unknown(
+                {"type": f"content_block_start/{kind}", "content_block": block}, "block", out
+            )
+
+    def _text_start(self, block: dict[str, Any], index: int, out: Out) -> None:
+        if block.get("text"):
+            out.append(TextDelta(block["text"], index))
+        for citation in block.get("citations") or ():
+            out.append(Citation(index, citation))
+
+    def _thinking_start(self, block: dict[str, Any], index: int, out: Out) -> None:
+        if block.get("thinking"):
+            out.append(ReasoningDelta(block["thinking"], index))
+        if block.get("signature"):
+            echo = {"type": "thinking", "signature": block["signature"]}
+            out.append(ReasoningDelta("", index, 0, echo))
+
+    def _call_start(self, block: dict[str, Any], raw: bytes, index: int, out: Out) -> None:
+        call = self.calls.open(
+            out, CALLS[block["type"]], id=first_text(block.get("id")), field="content_block.id",
+            name=first_text(block.get("name")), seen=block,
+        )  # fmt: skip
+        echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
+        call.echo = echo or None
+        if block.get("input"):  # whole at once: the fragments, if any follow, win
+            given = msgspec.json.decode(raw, type=_Block).input
+            self._given[call.ordinal] = bytes(given).decode()
+        self._blocks[index] = call
+
+    def _result(self, block: dict[str, Any], out: Out) -> None:
+        content = block.get("content")
+        error = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
+        self.calls.result(
+            out, content, id=first_text(block.get("tool_use_id")), echo=block,
+            is_error=bool(block.get("is_error")) or error,
+        )  # fmt: skip
+
+    def _block_stop(self, p: BlockStop, out: Out) -> None:
+        call = self._blocks.get(p.index)
+        if call is not None:
+            self._fill_from_start(call, out)
+            self.calls.close(call, out)
+
+    def _fill_from_start(self, call: Call, out: Out) -> None:
+        given = self._given.pop(call.ordinal, None)
+        if given is None:
+            return
+        if call.fragments:
+            self.scribe.note("args.replaced", call_id=call.id)
+        elif call.state < State.CLOSED:
+            self.calls.append(call, given, out)
+
+    def _message_delta(self, p: MessageDelta, out: Out) -> None:
+        self._count(p.usage)
+        self._keep_container(p.delta)
+        if details := p.delta.get("stop_details"):
+            self.echo["stop_details"] = details
+        if p.context_management:
+            self.echo["context_management"] = p.context_management
+        raw = p.delta.get("stop_reason")
+        if not raw:
+            return
+        self.raw_reason = raw
+        self.reason = self.finish_reason(raw)
+        for call in self.calls.unfinished():
+            if call.state < State.CLOSED:
+                self.scribe.note("call.unclosed", call_id=call.id)
+                self._fill_from_start(call, out)
+        self.calls.end_turn(out, self.reason)
+
+    def _message_stop(self, p: MessageStop, out: Out) -> None:
+        if self.reason is None:  # said to be over, but never how
+            self.scribe.note("finish.unknown", raw_reason="")
+        raise StreamOver
+
+    def _ping(self, p: Ping, out: Out) -> None:
+        self.scribe.note("wire.keepalive")
+
+    def _error(self, p: Error, out: Out) -> None:
+        said = p.error if isinstance(p.error, dict) else {"message": str(p.error)}
+        code = first_text(said.get("type"), said.get("code"))
+        message = first_text(said.get("message"), code) or "the provider reported an error"
+        raise StreamFailed(Failure("provider_error", message, code, code in RETRYABLE))
+
+    def _keep_container(self, said: dict[str, Any]) -> None:
+        if said.get("container"):
+            self.echo["container"] = said["container"]
+
+    def _count(self, usage: Any) -> None:
+        """Counts are cumulative: what is said later replaces, what is null does not."""
+        if isinstance(usage, dict):
+            self._usage.update((k, v) for k, v in usage.items() if v is not None)
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        cached, written = (
+            count(raw, "cache_read_input_tokens"),
+            count(raw, "cache_creation_input_tokens"),
+        )
+        fresh = count(raw, "input_tokens")  # this wire does not count cached tokens as input
+        return Usage(
+            None if fresh is None else fresh + (cached or 0) + (written or 0),
+            count(raw, "output_tokens"), cached, written,
+            count(raw, "output_tokens_details", "thinking_tokens"), raw,
+        )  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        BlockDelta: _block_delta,
+        BlockStart: _block_start,
+        BlockStop: _block_stop,
+        MessageStart: _message_start,
+        MessageDelta: _message_delta,
+        MessageStop: _message_stop,
+        Ping: _ping,
+        Error: _error,
+    }
+
+
+DELTAS: dict[type, Handler] = {
+    Thinking: AnthropicParser._thinking,
+    Signature: AnthropicParser._signature,
+    Cited: AnthropicParser._cited,
+    Compaction: AnthropicParser._compaction,
+}
+
+PROVIDER = Provider(
+    "anthropic", "Anthropic Messages", "SSE", "api.anthropic.com and its gateways",
+    AnthropicParser, ITEMS,
+)  # fmt: skip

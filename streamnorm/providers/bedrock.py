@@ -1,0 +1,432 @@
+"""Amazon Bedrock ConverseStream. Every word of that wire that we know is in this file.
+
+    messageStart -> block* -> messageStop -> metadata              an exception: anywhere, the last
+    block = [contentBlockStart] -> contentBlockDelta* -> contentBlockStop        (contentBlockIndex)
+
+Frames are binary (``framing.aws``); each comes here as ``{"<event>": {…}}``, which is also how SDKs
+hand them out. Only tools and media have a start, text and reasoning begin by themselves. A block is
+found by its index and its kind, as proxies were seen to use one index for two kinds. Usage follows
+``messageStop``, so the stream is over when both have come.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+
+from ..calls import FUNCTION, Call, Kind, State
+from ..events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ..framing import Framer
+from ..framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
+from ..framing.lines import Lines
+from . import _even
+from ._base import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Item,
+    Parser,
+    Provider,
+    StreamFailed,
+    StreamOver,
+    Wire,
+    count,
+    first_text,
+)
+
+__all__ = ["PROVIDER"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+# ``p`` is padding against guessing by length: known, and of no use to us.
+
+
+class ToolInput(Wire):
+    input: str = ""
+
+
+class Reasoning(Wire, rename="camel"):
+    text: str | None = None
+    signature: str | None = None
+    redacted_content: str | None = None  # bytes, in base64
+
+
+class Delta(Wire, rename="camel"):
+    text: str | None = None
+    tool_use: ToolInput | None = None
+    reasoning_content: Reasoning | None = None
+    citation: Any = None
+    tool_result: Any = None
+    image: Any = None
+
+
+class BlockDelta(Wire, rename="camel"):
+    delta: Delta
+    content_block_index: int = 0
+    p: Any = None
+
+
+class ToolUse(Wire, rename="camel"):
+    tool_use_id: str | None = None
+    name: str | None = None
+    type: str | None = None
+
+
+class ToolResult(Wire, rename="camel"):
+    tool_use_id: str | None = None
+    type: str | None = None
+    status: str | None = None
+
+
+class Start(Wire, rename="camel"):
+    tool_use: ToolUse | None = None
+    tool_result: ToolResult | None = None
+    image: Any = None
+
+
+class BlockStart(Wire, rename="camel"):
+    start: Start
+    content_block_index: int = 0
+    p: Any = None
+
+
+class BlockStop(Wire, rename="camel"):
+    content_block_index: int = 0
+    p: Any = None
+
+
+class MessageStop(Wire, rename="camel"):
+    stop_reason: str | None = None
+    additional_model_response_fields: Any = None
+    p: Any = None
+
+
+class Metadata(Wire, rename="camel"):
+    usage: dict[str, Any] | None = None
+    trace: Any = None
+    # Known, and of no use to us.
+    metrics: Any = None
+    performance_config: Any = None
+    service_tier: Any = None
+    p: Any = None
+
+
+class ExceptionFrame(Wire):
+    type: str | None = None
+    payload: Any = None
+
+
+class ErrorFrame(Wire):
+    code: str | None = None
+    message: str | None = None
+    payload: Any = None
+
+
+class Frame(Wire, rename="camel"):
+    """One event: one of these fields."""
+
+    content_block_delta: BlockDelta | None = None
+    content_block_start: BlockStart | None = None
+    content_block_stop: BlockStop | None = None
+    message_start: Any = None
+    message_stop: MessageStop | None = None
+    metadata: Metadata | None = None
+    # What the framing says that is no event.
+    exception: ExceptionFrame | None = msgspec.field(default=None, name=EXCEPTION)
+    error: ErrorFrame | None = msgspec.field(default=None, name=ERROR)
+    broken: Any = msgspec.field(default=None, name=BROKEN)
+    # Exceptions, as SDKs hand them out.
+    internal_server_exception: Any = None
+    model_stream_error_exception: Any = None
+    model_timeout_exception: Any = None
+    service_unavailable_exception: Any = None
+    throttling_exception: Any = None
+    validation_exception: Any = None
+    # The body of a request that was refused.
+    message: Any = None
+    type: Any = msgspec.field(default=None, name="__type")
+
+
+# --- the types of tool blocks -------------------------------------------------------------------
+
+_ID = "toolUse.toolUseId"
+_INPUT = "toolUse.input, JSON text in deltas"
+ITEMS = (
+    Item("toolUse", "function", "call", "client", "natural", _ID, _INPUT),
+    Item("toolUse/server_tool_use", "server-tool", "call", "provider", "natural", _ID, _INPUT),
+    Item("toolResult", "server-tool", "output", "provider", "natural", "toolResult.toolUseId",
+         "toolResult, content in deltas", "toolUseId"),
+    Item("toolResult (request)", "function", "output", "client", "natural", "toolResult.toolUseId",
+         "content", "toolUseId", "request only"),
+)  # fmt: skip
+SERVER_TOOL = Kind("server-tool", "provider")
+# A tool use says its type only if it is not the usual one; some models always say it.
+CALLS: dict[str | None, Kind] = {None: FUNCTION, "tool_use": FUNCTION}
+
+# --- the way in ---------------------------------------------------------------------------------
+
+# Reasons that are failures: the model's own output could not be read by the service.
+ERRORS = {"malformed_model_output", "malformed_tool_use"}
+RETRYABLE = {
+    "internalServerException", "internalFailure", "modelNotReadyException",
+    "modelStreamErrorException", "modelTimeoutException", "serviceUnavailableException",
+    "throttlingException",
+}  # fmt: skip
+
+
+class BedrockParser(Parser):
+    """One ConverseStream answer."""
+
+    name = "bedrock"
+    END = "messageStop, then metadata"
+    STARTS = frozenset({"aws"})
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Frame).decode)
+    REASONS: ClassVar[dict[str, FinishReason]] = {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "tool_use": "tool_calls",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "guardrail_intervened": "content_filter",
+        "content_filtered": "content_filter",
+        "malformed_model_output": "stop",  # told as a failure in the end
+        "malformed_tool_use": "stop",  # told as a failure in the end
+    }
+    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
+        "contentBlockDelta.delta.toolUse.input": ("args.object", _even.json_text),
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._append = self.calls.append
+        self._tools: dict[int, Call] = {}
+        self._results: dict[int, tuple[ToolResult, list[Any]]] = {}  # being told
+        self._usage: dict[str, Any] = {}
+        self._counted = False  # metadata has come
+        self._failure: Failure | None = None
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return Lines(limit) if start == "json" else EventStream(limit)
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        return not payload.keys().isdisjoint(_EVENTS)
+
+    def heading(self, data: bytes) -> Heading:
+        return Heading()  # this wire says neither model nor id
+
+    def kind_of(self, payload: Any) -> str:
+        return str(next(iter(payload), "?")) if isinstance(payload, dict) else "?"
+
+    def means(self, payload: Any) -> bool:
+        """A block of a kind that we do not know has lost its only field by now."""
+        if payload.content_block_delta is not None:
+            return _says(payload.content_block_delta.delta)
+        if payload.content_block_start is not None:
+            return _says(payload.content_block_start.start)
+        return _says(payload)
+
+    # the hot event first; the others have a table
+
+    def _frame(self, p: Frame, out: Out) -> None:
+        if p.content_block_delta is not None:
+            self._block_delta(p.content_block_delta, out)
+            return
+        for field, handler in FIELDS.items():
+            if (said := getattr(p, field)) is not None:
+                handler(self, said, out)
+
+    def _block_delta(self, p: BlockDelta, out: Out) -> None:
+        delta, index = p.delta, p.content_block_index
+        if delta.text is not None:
+            if delta.text:
+                out.append(TextDelta(delta.text, index))
+        elif delta.tool_use is not None:
+            call = self._tools.get(index)
+            if call is None:
+                self.scribe.note("call.unannounced", index=index)
+            elif delta.tool_use.input:
+                self._append(call, delta.tool_use.input, out)
+        else:
+            self._rare_delta(index, delta, out)
+
+    def _rare_delta(self, index: int, delta: Delta, out: Out) -> None:
+        if delta.reasoning_content is not None:
+            self._reasoning(index, delta.reasoning_content, out)
+        if delta.citation is not None:
+            out.append(Citation(index, delta.citation))
+        if delta.tool_result is not None:
+            self._result_delta(index, delta.tool_result)
+        if delta.image is not None:  # no event of ours carries media: passed on whole
+            out.append(Unrecognized("media/delta.image", delta.image))
+
+    def _reasoning(self, index: int, said: Reasoning, out: Out) -> None:
+        if said.text:
+            out.append(ReasoningDelta(said.text, index))
+        if said.signature:
+            out.append(ReasoningDelta("", index, 0, {"signature": said.signature}))
+        if said.redacted_content:
+            out.append(ReasoningDelta("", index, 0, {"redactedContent": said.redacted_content}))
+
+    # --- tools ----------------------------------------------------------------------------------
+
+    def _block_start(self, p: BlockStart, out: Out) -> None:
+        if p.start.tool_use is not None:
+            self._call_start(p.content_block_index, p.start.tool_use, out)
+        if p.start.tool_result is not None:
+            self._results[p.content_block_index] = p.start.tool_result, []
+        if p.start.image is not None:
+            out.append(Unrecognized("media/start.image", p.start.image))
+
+    def _call_start(self, index: int, said: ToolUse, out: Out) -> None:
+        if index in self._tools:
+            self.scribe.note("call.index_reused", index=index)
+        kind = CALLS.get(said.type, SERVER_TOOL)  # never run at home what another may run
+        call = self._tools[index] = self.calls.open(
+            out, kind, id=said.tool_use_id, field=_ID, name=said.name, seen=said
+        )
+        if kind is SERVER_TOOL:
+            call.echo = {"type": said.type}
+
+    def _result_delta(self, index: int, pieces: Any) -> None:
+        if index not in self._results:
+            self.scribe.note("call.unannounced", index=index)
+            self._results[index] = ToolResult(), []
+        self._results[index][1].extend(pieces if isinstance(pieces, list) else [pieces])
+
+    def _block_stop(self, p: BlockStop, out: Out) -> None:
+        call = self._tools.get(p.content_block_index)
+        if call is not None:
+            self.calls.close(call, out)
+        self._end_result(p.content_block_index, out)
+
+    def _end_result(self, index: int, out: Out) -> None:
+        result, content = self._results.pop(index, (None, []))
+        if result is None:
+            return
+        words = {"toolUseId": result.tool_use_id, "type": result.type, "status": result.status}
+        self.calls.result(
+            out, content, id=result.tool_use_id, is_error=result.status == "error",
+            echo={**{k: v for k, v in words.items() if v is not None}, "content": content},
+        )  # fmt: skip
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _message_stop(self, p: MessageStop, out: Out) -> None:
+        self.raw_reason = p.stop_reason
+        self.reason = self.finish_reason(p.stop_reason)
+        if p.additional_model_response_fields:
+            self.echo["additionalModelResponseFields"] = p.additional_model_response_fields
+        for index in list(self._results):
+            self._end_result(index, out)
+        if p.stop_reason in ERRORS:
+            what = f"the answer ended with {p.stop_reason}"
+            self._failure = Failure("provider_error", what, p.stop_reason, True)
+        else:
+            self._end_calls(self.reason, out)
+        self._end_if_over(out)
+
+    def _end_calls(self, reason: FinishReason, out: Out) -> None:
+        for call in self.calls.unfinished():
+            if call.state < State.CLOSED:
+                self.scribe.note("call.unclosed", call_id=call.id)
+        self.calls.end_turn(out, reason)
+
+    def _metadata(self, p: Metadata, out: Out) -> None:
+        self._counted = True
+        self._usage = p.usage or self._usage
+        if p.trace is not None:
+            self.echo["trace"] = p.trace
+        self._end_if_over(out)
+
+    def _end_if_over(self, out: Out) -> None:
+        """In either order: a relay was seen to send metadata first."""
+        if self.reason is not None and self._counted:
+            self.end_of_input(out)
+            raise StreamOver
+
+    def end_of_input(self, out: Out) -> None:
+        if self._failure is not None:
+            raise StreamFailed(self._failure)
+
+    # --- failures -------------------------------------------------------------------------------
+
+    def _exception(self, p: ExceptionFrame, out: Out) -> None:
+        raise StreamFailed(_failure(p.type, p.payload))
+
+    def _error(self, p: ErrorFrame, out: Out) -> None:
+        raise StreamFailed(_failure(p.code, p.message))
+
+    def _broken(self, p: Any, out: Out) -> None:
+        raise StreamFailed(Failure("protocol", str(p)))
+
+    def _refused(self, p: Any, out: Out) -> None:
+        raise StreamFailed(_failure(None, {"message": p}))
+
+    def _nothing(self, p: Any, out: Out) -> None:
+        """Known, and of no use to us."""
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        cached, written = count(raw, "cacheReadInputTokens"), count(raw, "cacheWriteInputTokens")
+        fresh = count(raw, "inputTokens")  # this wire does not count cached tokens as input
+        return Usage(
+            None if fresh is None else fresh + (cached or 0) + (written or 0),
+            count(raw, "outputTokens"), cached, written, None, raw,
+        )  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {Frame: _frame}
+
+
+def _says(said: msgspec.Struct) -> bool:
+    return any(getattr(said, field) is not None for field in said.__struct_fields__)
+
+
+def _sdk(code: str) -> Handler:
+    def handler(parser: BedrockParser, said: Any, out: Out) -> None:
+        raise StreamFailed(_failure(code, said))
+
+    return handler
+
+
+def _failure(code: str | None, said: Any) -> Failure:
+    said = said if isinstance(said, dict) else {"message": said}
+    message = first_text(said.get("message"), said.get("originalMessage"), code)
+    known = code[:1].lower() + code[1:] if code else ""  # SDKs write it with a capital
+    return Failure(
+        "provider_error", message or "the provider reported an error", code, known in RETRYABLE
+    )
+
+
+# Fields of a frame, in the order in which they would be told -> handler.
+FIELDS: dict[str, Handler] = {
+    "content_block_start": BedrockParser._block_start,
+    "content_block_stop": BedrockParser._block_stop,
+    "message_start": BedrockParser._nothing,
+    "message_stop": BedrockParser._message_stop,
+    "metadata": BedrockParser._metadata,
+    "exception": BedrockParser._exception,
+    "error": BedrockParser._error,
+    "broken": BedrockParser._broken,
+    "internal_server_exception": _sdk("internalServerException"),
+    "model_stream_error_exception": _sdk("modelStreamErrorException"),
+    "model_timeout_exception": _sdk("modelTimeoutException"),
+    "service_unavailable_exception": _sdk("serviceUnavailableException"),
+    "throttling_exception": _sdk("throttlingException"),
+    "validation_exception": _sdk("validationException"),
+    "message": BedrockParser._refused,
+}
+_EVENTS = {
+    "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
+}  # fmt: skip
+
+PROVIDER = Provider(
+    "bedrock", "Amazon Bedrock ConverseStream", "AWS event stream",
+    "/model/…/converse-stream of bedrock-runtime", BedrockParser, ITEMS,
+)  # fmt: skip

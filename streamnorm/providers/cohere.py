@@ -1,0 +1,355 @@
+"""Cohere v2 chat. Every word of that wire that we know is in this file.
+
+    message-start -> tool-plan-delta* -> call* | content* -> (citation-start, -end)* -> message-end
+    call    = tool-call-start(index) -> tool-call-delta(index)* -> tool-call-end(index)
+    content = content-start(index) -> content-delta(index)* -> content-end(index)
+
+A call is found by its ``index`` among calls; ``delta.message.tool_calls`` is one object, no list.
+The end mark is ``message-end``, after which some deployments still say ``[DONE]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+
+from ..calls import Call, State
+from ..events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
+from . import _even
+from ._base import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Item,
+    Parser,
+    Provider,
+    StreamFailed,
+    StreamOver,
+    Wire,
+    Word,
+    count,
+    first_text,
+)
+
+__all__ = ["PROVIDER"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+
+
+class Content(Wire):
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+
+
+class ContentMessage(Wire):
+    content: Content | None = None
+    role: Any = None
+
+
+class ContentIn(Wire):
+    message: ContentMessage | None = None
+
+
+class ContentStart(Wire, tag="content-start", tag_field="type"):
+    index: int = 0
+    delta: ContentIn | None = None
+
+
+class ContentDelta(Wire, tag="content-delta", tag_field="type"):
+    index: int = 0
+    delta: ContentIn | None = None
+    logprobs: Any = None
+
+
+class ContentEnd(Wire, tag="content-end", tag_field="type"):
+    index: int = 0
+
+
+class PlanMessage(Wire):
+    tool_plan: str | None = None
+
+
+class PlanIn(Wire):
+    message: PlanMessage | None = None
+
+
+class PlanDelta(Wire, tag="tool-plan-delta", tag_field="type"):
+    delta: PlanIn | None = None
+    index: Any = None
+
+
+class Function(Wire):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Entry(Wire):
+    id: str | None = None
+    type: str | None = None
+    function: Function | None = None
+
+
+class CallMessage(Wire):
+    tool_calls: Entry | None = None
+
+
+class CallIn(Wire):
+    message: CallMessage | None = None
+
+
+class CallStart(Wire, tag="tool-call-start", tag_field="type"):
+    index: int = 0
+    delta: CallIn | None = None
+
+
+class CallDelta(Wire, tag="tool-call-delta", tag_field="type"):
+    index: int = 0
+    delta: CallIn | None = None
+    logprobs: Any = None
+
+
+class CallEnd(Wire, tag="tool-call-end", tag_field="type"):
+    index: int = 0
+
+
+class CitationMessage(Wire):
+    citations: Any = None
+
+
+class CitationIn(Wire):
+    message: CitationMessage | None = None
+
+
+class CitationStart(Wire, tag="citation-start", tag_field="type"):
+    index: int = 0
+    delta: CitationIn | None = None
+
+
+class CitationEnd(Wire, tag="citation-end", tag_field="type"):
+    index: int = 0
+
+
+class MessageStart(Wire, tag="message-start", tag_field="type"):
+    id: Any = None
+    delta: Any = None
+
+
+class Ending(Wire):
+    finish_reason: str | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+class MessageEnd(Wire, tag="message-end", tag_field="type"):
+    delta: Ending | None = None
+    id: Any = None
+
+
+class Debug(Wire, tag="debug", tag_field="type"):
+    prompt: Any = None
+
+
+Payload: TypeAlias = (
+    ContentDelta | ContentStart | ContentEnd | PlanDelta | CallStart | CallDelta | CallEnd
+    | CitationStart | CitationEnd | MessageStart | MessageEnd | Debug
+)  # fmt: skip
+
+
+class _Header(msgspec.Struct):
+    id: str | None = None
+
+
+# --- the types of tool entries ------------------------------------------------------------------
+
+_ID = "tool_calls.id"
+ITEMS = (
+    Item("tool_calls", "function", "call", "client", "natural", _ID,
+         "tool_calls.function.arguments, JSON text"),
+    Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content",
+         "tool_call_id", "request only"),
+)  # fmt: skip
+ERRORS = {"ERROR", "TIMEOUT"}  # reasons that are failures
+
+# --- odd shapes, made even ----------------------------------------------------------------------
+
+
+def _only_one(value: bytes) -> bytes | None:
+    """A list of one entry, as Chat has it, is that entry."""
+    entries = msgspec.json.decode(value)
+    return msgspec.json.encode(entries[0]) if isinstance(entries, list) and entries else _even.DROP
+
+
+def _as_content(value: bytes) -> bytes | None:
+    """Plain text is content of type text, and a list of one content is that one."""
+    return b'{"text":' + value + b"}" if value[:1] == b'"' else _only_one(value)
+
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class CohereParser(Parser):
+    """One v2 chat stream."""
+
+    name = "cohere"
+    END = "message-end"
+    TYPE_FIELD = "type"
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    REASONS: ClassVar[dict[str, FinishReason]] = {
+        "COMPLETE": "stop",
+        "STOP_SEQUENCE": "stop",
+        "MAX_TOKENS": "length",
+        "TOOL_CALL": "tool_calls",
+        "ERROR": "stop",  # told as a failure
+        "TIMEOUT": "stop",  # told as a failure
+        "ERROR_TOXIC": "content_filter",  # older
+        "ERROR_LIMIT": "length",  # older
+    }
+    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
+        "delta.message.tool_calls": ("wire.shape_odd", _only_one),
+        "delta.message.tool_calls.function.arguments": ("args.object", _even.json_text),
+        "delta.message.content": ("wire.shape_odd", _as_content),
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._append = self.calls.append
+        self._calls: dict[int, Call] = {}
+        self._usage: dict[str, Any] = {}
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        return payload.get("type") in {"message-start", "content-start", "tool-plan-delta"}
+
+    def heading(self, data: bytes) -> Heading:
+        return Heading(None, first_text(msgspec.json.decode(data, type=_Header).id))
+
+    def means(self, payload: Any) -> bool:
+        """Content of a kind that we do not know has lost its only field by now."""
+        content = _content_of(payload) if type(payload) in (ContentStart, ContentDelta) else None
+        return content is None or content.type in (None, "text", "thinking")
+
+    # the hot kind first
+
+    def _content(self, p: ContentDelta | ContentStart, out: Out) -> None:
+        content = _content_of(p)
+        if content is None:
+            return
+        if content.text:
+            out.append(TextDelta(content.text, p.index))
+        if content.thinking:
+            out.append(ReasoningDelta(content.thinking, p.index))
+
+    def _plan(self, p: PlanDelta, out: Out) -> None:
+        """What the model means to do: reasoning, but it goes back as ``tool_plan``."""
+        message = p.delta.message if p.delta is not None else None
+        if message is not None and message.tool_plan:
+            out.append(ReasoningDelta(message.tool_plan, 0, 0, {"type": "tool_plan"}))
+
+    def _call_start(self, p: CallStart, out: Out) -> None:
+        if p.index in self._calls:
+            self.scribe.note("call.index_reused", index=p.index)
+        entry = _entry_of(p)
+        function = entry.function or Function()
+        call = self._calls[p.index] = self.calls.open(
+            out, id=entry.id, field=_ID, name=function.name, seen=p
+        )
+        if function.arguments:
+            self._append(call, function.arguments, out)
+
+    def _call_delta(self, p: CallDelta, out: Out) -> None:
+        call, entry = self._calls.get(p.index), _entry_of(p)
+        function = entry.function or Function()
+        if call is None:
+            self.scribe.note("call.unannounced", index=p.index)
+        else:
+            if entry.id or function.name:
+                self.calls.hear(call, out, id=entry.id, field=_ID, name=function.name)
+            if function.arguments:
+                self._append(call, function.arguments, out)
+
+    def _call_end(self, p: CallEnd, out: Out) -> None:
+        call = self._calls.get(p.index)
+        if call is not None:
+            self.calls.close(call, out)
+
+    def _citation(self, p: CitationStart, out: Out) -> None:
+        cited = p.delta.message.citations if p.delta is not None and p.delta.message else None
+        for citation in cited if isinstance(cited, list) else (cited,):
+            if citation:
+                out.append(Citation(_part_of(citation), citation))
+
+    def _message_end(self, p: MessageEnd, out: Out) -> None:
+        ending = p.delta or Ending()
+        self._usage = ending.usage or self._usage
+        self.raw_reason = ending.finish_reason
+        if ending.error or ending.finish_reason in ERRORS:
+            raise StreamFailed(_failure(ending))
+        self.reason = self.finish_reason(ending.finish_reason)
+        for call in self.calls.unfinished():
+            if call.state < State.CLOSED:
+                self.scribe.note("call.unclosed", call_id=call.id)
+        self.calls.end_turn(out, self.reason)
+        raise StreamOver
+
+    def _nothing(self, p: Any, out: Out) -> None:
+        """Known, and of no use to us."""
+
+    def _done(self, out: Out) -> None:
+        """Comes after the end, if at all; alone it completes nothing."""
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        return Usage(  # billed_units counts something else
+            count(raw, "tokens", "input_tokens"), count(raw, "tokens", "output_tokens"),
+            count(raw, "cached_tokens"), None, count(raw, "tokens", "reasoning_tokens"), raw,
+        )  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        ContentDelta: _content,
+        ContentStart: _content,
+        ContentEnd: _nothing,
+        PlanDelta: _plan,
+        CallStart: _call_start,
+        CallDelta: _call_delta,
+        CallEnd: _call_end,
+        CitationStart: _citation,
+        CitationEnd: _nothing,
+        MessageStart: _nothing,
+        MessageEnd: _message_end,
+        Debug: _nothing,
+    }
+    WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done, b'"[DONE]"': _done}
+
+
+def _content_of(p: ContentDelta | ContentStart) -> Content | None:
+    message = p.delta.message if p.delta is not None else None
+    return message.content if message is not None else None
+
+
+def _entry_of(p: CallStart | CallDelta) -> Entry:
+    message = p.delta.message if p.delta is not None else None
+    return (message.tool_calls if message is not None else None) or Entry()
+
+
+def _part_of(citation: Any) -> int:
+    """The content that a citation is about."""
+    return (count(citation, "content_index") or 0) if isinstance(citation, dict) else 0
+
+
+def _failure(ending: Ending) -> Failure:
+    raw, error = ending.finish_reason, ending.error
+    message = error.get("message") if isinstance(error, dict) else error
+    said = str(message or f"the answer ended with {raw}")
+    return Failure("provider_error", said, raw, raw in ERRORS)
+
+
+PROVIDER = Provider(
+    "cohere", "Cohere v2 chat", "SSE", "api.cohere.com and its deployments", CohereParser, ITEMS
+)

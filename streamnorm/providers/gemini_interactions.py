@@ -1,0 +1,575 @@
+"""Gemini Interactions. Every word of that wire that we know is in this file.
+
+    interaction.created -> step* -> interaction.completed -> [DONE]
+    interaction.status_update, error: anywhere
+    step = step.start(index) -> step.delta(index)* -> step.stop(index)
+
+A call is a step and is found by its ``index`` alone; its id is ``step.id``, and a result step names
+it in ``call_id``. Arguments of functions come as JSON text in ``arguments_delta``; those of server
+tools as an object in the step, in its delta, or in both. The end mark is a status.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from ..calls import Call, Kind, State
+from ..events import (
+    Citation,
+    Echo,
+    Event,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    Unrecognized,
+    Usage,
+)
+from ..framing import Framer
+from ..framing.lines import Whole
+from ..framing.sse import SSE
+from ._base import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Item,
+    Parser,
+    Provider,
+    StreamFailed,
+    StreamOver,
+    Wire,
+    Word,
+    count,
+    first_text,
+    plain,
+)
+
+__all__ = ["PROVIDER"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+
+_ABSENT = Raw()
+
+
+class Step(Wire):
+    """What a step says when it starts, and what a delta adds: their fields are the same."""
+
+    type: Literal[
+        "model_output", "thought", "user_input",
+        "text", "arguments_delta", "text_annotation_delta", "thought_summary", "thought_signature",
+        "image", "audio", "video", "document",
+        "function_call", "code_execution_call", "file_search_call", "google_maps_call",
+        "google_search_call", "mcp_server_tool_call", "processing_call", "retrieval_call",
+        "url_context_call",
+        "function_result", "code_execution_result", "file_search_result", "google_maps_result",
+        "google_search_result", "mcp_server_tool_result", "processing_result", "retrieval_result",
+        "url_context_result",
+    ]  # fmt: skip
+    text: str | None = None
+    arguments: Raw = _ABSENT
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    server_name: str | None = None
+    search_type: str | None = None
+    retrieval_type: str | None = None
+    signature: str | None = None
+    result: Any = None
+    is_error: bool | None = None
+    content: Any = None
+    summary: Any = None
+    annotations: list[Any] | None = None
+    error: Any = None
+    data: Any = None
+    mime_type: Any = None
+    uri: Any = None
+    resolution: Any = None
+    rate: Any = None
+    sample_rate: Any = None
+    channels: Any = None
+
+
+class StepStart(Wire, tag="step.start", tag_field="event_type"):
+    step: Step
+    index: int = 0
+    event_id: Any = None
+
+
+class Metadata(Wire):
+    total_usage: dict[str, Any] | None = None
+
+
+class StepDelta(Wire, tag="step.delta", tag_field="event_type"):
+    delta: Step
+    index: int = 0
+    event_id: Any = None
+    metadata: Metadata | None = None
+
+
+class StepStop(Wire, tag="step.stop", tag_field="event_type"):
+    index: int = 0
+    event_id: Any = None
+    usage: dict[str, Any] | None = None
+    step_usage: Any = None
+
+
+class Interaction(Wire):
+    status: str | None = None
+    usage: dict[str, Any] | None = None
+    steps: list[Step] | None = None
+    continuation_token: Any = None
+    errors: list[Any] | None = None
+    # Known, and of no use to us. (``id`` and ``model`` are read once, by ``heading``.)
+    id: Any = None
+    model: Any = None
+    agent: Any = None
+    object: Any = None
+    created: Any = None
+    updated: Any = None
+    role: Any = None
+    service_tier: Any = None
+    previous_interaction_id: Any = None
+    environment_id: Any = None
+    input: Any = None
+    tools: Any = None
+    system_instruction: Any = None
+    generation_config: Any = None
+    output_text: Any = None
+
+
+class Created(Wire, tag="interaction.created", tag_field="event_type"):
+    interaction: Interaction | None = None
+    event_id: Any = None
+
+
+class Completed(Wire, tag="interaction.completed", tag_field="event_type"):
+    interaction: Interaction | None = None
+    event_id: Any = None
+
+
+class StatusUpdate(Wire, tag="interaction.status_update", tag_field="event_type"):
+    status: str | None = None
+    usage: dict[str, Any] | None = None
+    continuation_token: Any = None
+    interaction_id: Any = None
+    event_id: Any = None
+
+
+class Error(Wire, tag="error", tag_field="event_type"):
+    error: Any = None
+    event_id: Any = None
+
+
+Payload: TypeAlias = StepDelta | StepStart | StepStop | Created | Completed | StatusUpdate | Error
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    id: Any = None
+    model: Any = None
+    agent: Any = None
+
+
+class _Header(msgspec.Struct):
+    interaction: _Opening = _Opening()
+
+
+# --- the types of tool steps --------------------------------------------------------------------
+
+_TEXT = "arguments_delta, JSON text; or an object in step.start"
+_OBJECT = "arguments, an object in step.start, the delta, or both"
+_TOOLS = (
+    # step, family, where it runs, its arguments
+    ("function", "function", "client", _TEXT),
+    ("code_execution", "code-execution", "provider", _OBJECT),
+    ("file_search", "file-search", "provider", "none"),
+    ("google_maps", "google-maps", "provider", _OBJECT),
+    ("google_search", "google-search", "provider", _OBJECT),
+    ("mcp_server_tool", "mcp", "provider", _OBJECT),
+    ("processing", "media-processing", "provider", "none"),
+    ("retrieval", "retrieval", "provider", _OBJECT),
+    ("url_context", "url-context", "provider", _OBJECT),
+)
+ITEMS = (
+    *(Item(f"{tool}_call", family, "call", runs_on, "natural", "step.id", arguments)
+      for tool, family, runs_on, arguments in _TOOLS),
+    *(Item(f"{tool}_result", family, "output", runs_on, "natural", "step.call_id", "result", "call_id")
+      for tool, family, runs_on, _ in _TOOLS),
+)  # fmt: skip
+CALLS = {i.type: Kind(i.family, i.runs_on) for i in ITEMS if i.role == "call"}  # type: ignore[arg-type]
+RESULTS = {i.type for i in ITEMS if i.role == "output"}
+NAMED = {"function_call", "mcp_server_tool_call"}  # the others take the name of their tool
+MEDIA = {"image", "audio", "video", "document"}
+# Beside these, what a call step says must go back with it.
+_OF_THE_CALL = {"type", "id", "name", "arguments"}
+RETRYABLE = {"unavailable", "resource_exhausted", "internal", "deadline_exceeded",
+             "429", "500", "503", "504"}  # fmt: skip
+
+
+class _Result:
+    """A result step: told once, when it stops."""
+
+    __slots__ = ("heard", "output", "step")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.output = step.result
+        self.heard = False  # a delta replaces what the start said; deltas add up
+
+    def add(self, delta: Step) -> None:
+        more = delta.result
+        if more is not None:
+            both = self.heard and type(more) is type(self.output) and isinstance(more, str | list)
+            self.output = self.output + more if both else more
+            self.heard = True
+        said = {k: v for k, v in _said(delta).items() if k not in ("type", "result")}
+        self.step = msgspec.structs.replace(self.step, **said)
+
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class InteractionsParser(Parser):
+    """One stream of an interaction."""
+
+    name = "gemini_interactions"
+    END = "interaction.completed"
+    MARKED = False  # [DONE] may follow, or not
+    HEAD = b"event: step.delta\ndata: "
+    TYPE_FIELD = "event_type"
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    REASONS: ClassVar[dict[str, FinishReason]] = {
+        "completed": "stop",
+        "requires_action": "tool_calls",
+        "requires_continuation": "pause",
+        "incomplete": "length",
+        "budget_exceeded": "length",
+    }
+    GOING_ON: ClassVar[set[str | None]] = {None, "", "in_progress", "queued"}
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._steps: set[int] = set()  # that have started
+        self._calls: dict[int, Call] = {}
+        self._given: dict[int, str] = {}  # call -> the arguments its step brought whole
+        self._results: dict[int, _Result] = {}
+        self._usage: dict[str, Any] = {}
+        self._failure: Failure | None = None
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return Whole(limit) if start == "json" else SSE(limit)
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        kind = payload.get("event_type")
+        return isinstance(kind, str) and kind.startswith(("interaction.", "step.", "error"))
+
+    def heading(self, data: bytes) -> Heading:
+        opening = msgspec.json.decode(data, type=_Header).interaction
+        return Heading(first_text(opening.model, opening.agent), first_text(opening.id))
+
+    def kind_of(self, payload: Any) -> str:
+        said = payload if isinstance(payload, dict) else {}
+        inner = said.get("delta", said.get("step"))
+        kind = str(said.get("event_type", "?"))
+        return f"{kind}/{inner['type']}" if isinstance(inner, dict) and "type" in inner else kind
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _step_delta(self, p: StepDelta, out: Out) -> None:
+        if p.metadata is not None:
+            self._count(p.metadata.total_usage)
+        DELTAS[p.delta.type](self, (p.index, p.delta), out)
+
+    def _step_start(self, p: StepStart, out: Out) -> None:
+        self._steps.add(p.index)
+        STARTS[p.step.type](self, (p.index, p.step), out)
+
+    def _step_stop(self, p: StepStop, out: Out) -> None:
+        self._count(p.usage)
+        call = self._calls.get(p.index)
+        if call is not None:
+            self._fill_from_start(call, out)
+            self.calls.close(call, out)
+        self._tell_result(p.index, out)
+
+    # --- text and thoughts ------------------------------------------------------------------------
+
+    def _text(self, p: tuple[int, Step], out: Out) -> None:
+        if p[1].text:
+            out.append(TextDelta(p[1].text, p[0]))
+        self._cited(p, out)
+
+    def _cited(self, p: tuple[int, Step], out: Out) -> None:
+        for annotation in p[1].annotations or ():
+            out.append(Citation(p[0], annotation))
+
+    def _output_start(self, p: tuple[int, Step], out: Out) -> None:
+        index, step = p
+        for content in _contents(step.content):
+            if text := _text_of(content):
+                out.append(TextDelta(text, index))
+                for annotation in content.get("annotations") or ():
+                    out.append(Citation(index, annotation))
+            elif content.get("type") in MEDIA:
+                out.append(Unrecognized(f"media/{content['type']}", content))
+        if step.error is not None:
+            self._failure = _failure(step.error)
+
+    def _thought_start(self, p: tuple[int, Step], out: Out) -> None:
+        for content in _contents(p[1].summary):
+            self._summarized(p[0], content, out)
+        self._signature(p, out)
+
+    def _thought(self, p: tuple[int, Step], out: Out) -> None:
+        for content in _contents(p[1].content):
+            self._summarized(p[0], content, out)
+
+    def _summarized(self, index: int, content: dict[str, Any], out: Out) -> None:
+        if text := _text_of(content):
+            out.append(ReasoningDelta(text, index))
+        elif content.get("type") in MEDIA:
+            out.append(Unrecognized(f"media/thought_summary.{content['type']}", content))
+
+    def _signature(self, p: tuple[int, Step], out: Out) -> None:
+        if p[1].signature:
+            echo: Echo = {"type": "thought", "signature": p[1].signature}
+            out.append(ReasoningDelta("", p[0], 0, echo))
+
+    def _media(self, p: tuple[int, Step], out: Out) -> None:
+        """No event of ours carries media: passed on whole."""
+        out.append(Unrecognized(f"media/{p[1].type}", _said(p[1])))
+
+    def _nothing(self, p: tuple[int, Step], out: Out) -> None:
+        """What the caller said himself."""
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _call_start(self, p: tuple[int, Step], out: Out) -> None:
+        index, step = p
+        if (held := self._calls.get(index)) is not None and held.state < State.CLOSED:
+            self.scribe.note("call.index_reused", index=index)
+        call = self._calls[index] = self.calls.open(
+            out, CALLS[step.type], id=step.id, field="step.id", name=_name(step), seen=_said(step)
+        )
+        self._keep_echo(call, step)
+        text = self._json(step.arguments)
+        if text.strip("{} \r\n\t"):  # an empty object stands there before any fragment
+            self._given[call.ordinal] = text
+
+    def _arguments(self, p: tuple[int, Step], out: Out) -> None:
+        """A fragment of a function's arguments, or an object with all of them."""
+        index, delta = p
+        call = self._calls.get(index)
+        if call is None:
+            self.scribe.note("call.unannounced", index=index)
+            return
+        self._keep_echo(call, delta)
+        text = self._json(delta.arguments)
+        if text.startswith('"'):
+            if fragment := plain(text.encode()):
+                self.calls.append(call, fragment, out)
+        elif text.strip("{} \r\n\t"):
+            self.calls.settle(call, text, out)
+
+    def _fill_from_start(self, call: Call, out: Out) -> None:
+        """What the step's start brought counts unless the deltas said it: never twice."""
+        given = self._given.pop(call.ordinal, None)
+        if given is None:
+            return
+        if not call.fragments:
+            if call.state < State.CLOSED:
+                self.calls.append(call, given, out)
+        elif call.raw != given:
+            self.scribe.note("args.replaced", call_id=call.id)
+
+    def _keep_echo(self, call: Call, step: Step) -> None:
+        said = {k: v for k, v in _said(step).items() if k not in _OF_THE_CALL and v != ""}
+        if said:
+            call.echo = {**(call.echo or {}), **said}
+
+    def _json(self, raw: Raw) -> str:
+        """The exact text of a JSON value; nothing for null."""
+        try:
+            text = str(raw, "utf-8")
+        except UnicodeDecodeError:
+            self.scribe.note("wire.bad_utf8")
+            text = bytes(raw).decode("utf-8", "replace")
+        return "" if text == "null" else text
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _result_start(self, p: tuple[int, Step], out: Out) -> None:
+        self._tell_result(p[0], out)
+        self._results[p[0]] = _Result(p[1])
+
+    def _result(self, p: tuple[int, Step], out: Out) -> None:
+        held = self._results.get(p[0])
+        if held is None:
+            held = self._results[p[0]] = _Result(msgspec.structs.replace(p[1], result=None))
+        held.add(p[1])
+
+    def _tell_result(self, index: int, out: Out) -> None:
+        held = self._results.pop(index, None)
+        if held is None:
+            return
+        step = held.step
+        echo = {k: v for k, v in _said(step).items() if k != "result"}
+        if held.output is not None:
+            echo["result"] = held.output
+        self.calls.result(
+            out, held.output, id=step.call_id, is_error=bool(step.is_error), echo=echo
+        )
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _created(self, p: Created, out: Out) -> None:
+        if p.interaction is not None:
+            self._hear_status(p.interaction.status, p.interaction.continuation_token)
+
+    def _completed(self, p: Completed, out: Out) -> None:
+        said = p.interaction or Interaction()
+        self._count(said.usage)
+        if not self._steps:  # else it says again what the steps said
+            for index, step in enumerate(said.steps or ()):
+                self._step_start(StepStart(step, index), out)
+                self._step_stop(StepStop(index), out)
+        if said.errors:
+            self._failure = _failure(said.errors[0])
+        self._hear_status(said.status or "completed", said.continuation_token)
+
+    def _status_update(self, p: StatusUpdate, out: Out) -> None:
+        self._count(p.usage)
+        self._hear_status(p.status, p.continuation_token)
+
+    def _hear_status(self, status: str | None, token: Any) -> None:
+        """Remembered; more may follow the word (usage, an error that says why)."""
+        if token is not None:
+            self.echo["continuation_token"] = token
+        if status in self.GOING_ON:
+            return
+        if status == "cancelled":
+            self._failure = Failure("cancelled", "the interaction was cancelled", status)
+        elif status == "failed":
+            self._failure = self._failure or Failure(
+                "provider_error", "the interaction failed", status
+            )
+        else:
+            self.reason, self.raw_reason = self.finish_reason(status), status
+
+    def _done(self, out: Out) -> None:
+        """[DONE] says that no more comes, not that the answer is whole."""
+        self.end_of_input(out)
+        if self.reason is not None:
+            raise StreamOver
+
+    def end_of_input(self, out: Out) -> None:
+        for index in list(self._results):
+            self._tell_result(index, out)
+        if self._failure is not None:
+            raise StreamFailed(self._failure)
+        if self.reason is None:
+            return
+        for call in self.calls.unfinished():
+            if call.state < State.CLOSED:
+                self.scribe.note("call.unclosed", call_id=call.id)
+                self._fill_from_start(call, out)
+        self.calls.end_turn(out, self.reason)
+
+    def _error(self, p: Error, out: Out) -> None:
+        raise StreamFailed(_failure(p.error))
+
+    def _count(self, usage: dict[str, Any] | None) -> None:
+        """Cumulative: the last one wins."""
+        if usage:
+            self._usage = usage
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        thought = count(raw, "total_thought_tokens")
+        return Usage(  # this wire counts neither thoughts as output nor tool use as input
+            _sum(count(raw, "total_input_tokens"), count(raw, "total_tool_use_tokens")),
+            _sum(count(raw, "total_output_tokens"), thought),
+            count(raw, "total_cached_tokens"), None, thought, raw,
+        )  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        StepDelta: _step_delta,
+        StepStart: _step_start,
+        StepStop: _step_stop,
+        Created: _created,
+        Completed: _completed,
+        StatusUpdate: _status_update,
+        Error: _error,
+    }
+    WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
+
+
+_P = InteractionsParser
+# What a step of that type says when it starts …
+STARTS: dict[str, Handler] = {
+    **dict.fromkeys(CALLS, _P._call_start),
+    **dict.fromkeys(RESULTS, _P._result_start),
+    **dict.fromkeys(MEDIA, _P._media),
+    "model_output": _P._output_start,
+    "thought": _P._thought_start,
+    "user_input": _P._nothing,
+    "text": _P._text,
+    "text_annotation_delta": _P._cited,
+    "arguments_delta": _P._arguments,
+    "thought_summary": _P._thought,
+    "thought_signature": _P._signature,
+}
+# … and what a delta of that type adds.
+DELTAS: dict[str, Handler] = {
+    **STARTS,
+    **dict.fromkeys(CALLS, _P._arguments),
+    **dict.fromkeys(RESULTS, _P._result),
+}
+
+
+# --- small helpers ------------------------------------------------------------------------------
+
+
+def _said(step: Step) -> dict[str, Any]:
+    """The fields that a step has, ``arguments`` aside."""
+    fields = msgspec.structs.asdict(step).items()
+    return {k: v for k, v in fields if v is not None and k != "arguments"}
+
+
+def _name(step: Step) -> str | None:
+    if step.type in NAMED:
+        return first_text(step.name)
+    return first_text(step.retrieval_type) or step.type.removesuffix("_call")
+
+
+def _contents(said: Any) -> list[dict[str, Any]]:
+    return [c for c in (said if isinstance(said, list) else [said]) if isinstance(c, dict)]
+
+
+def _text_of(content: dict[str, Any]) -> str | None:
+    return first_text(content.get("text")) if content.get("type", "text") == "text" else None
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None and other is None else (one or 0) + (other or 0)
+
+
+def _failure(error: Any) -> Failure:
+    said = error if isinstance(error, dict) else {"message": str(error or "")}
+    code = next((str(c) for c in (said.get("code"), said.get("status")) if c), None)
+    message = first_text(said.get("message"), code) or "the provider reported an error"
+    return Failure("provider_error", message, code, (code or "").lower() in RETRYABLE)
+
+
+PROVIDER = Provider(
+    "gemini_interactions", "Gemini Interactions", "SSE", "Gemini API, /interactions",
+    InteractionsParser, ITEMS,
+)  # fmt: skip

@@ -1,0 +1,218 @@
+"""Ollama's own API. Every word of that wire that we know is in this file.
+
+    {message: {content, thinking, tool_calls}, done: false}* -> {done: true, done_reason, counts}
+
+One JSON object per line. A call is whole when its line is: every entry of ``tool_calls`` is a call
+of its own, its arguments an object, with an ``id`` on newer servers only. ``/api/generate`` says
+the same without ``message``. An error is a line ``{"error": "…"}``, also after HTTP 200.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from ..events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ..framing import Framer
+from ..framing.lines import Lines
+from ..framing.sse import SSE
+from . import _even
+from ._base import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Item,
+    Parser,
+    Provider,
+    StreamFailed,
+    StreamOver,
+    Wire,
+    count,
+    first_text,
+    plain,
+)
+
+__all__ = ["PROVIDER"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+# Fields stand in the order of the wire: msgspec looks for the next field first.
+
+
+class Function(Wire):
+    index: Any = None  # every entry is a new call, whatever its index is
+    name: str | None = None
+    arguments: Raw = Raw()  # exact, as it becomes the call's raw text
+    description: Any = None
+
+
+class Entry(Wire):
+    id: str | None = None
+    type: Any = None
+    function: Function | None = None
+
+
+class Message(Wire):
+    role: Any = None
+    content: str | None = None
+    thinking: str | None = None
+    images: Any = None
+    tool_calls: list[Entry] | None = None
+    # Known, and of no use to us.
+    tool_name: Any = None
+    tool_call_id: Any = None
+
+
+class Line(Wire):
+    model: Any = None
+    remote_model: Any = None
+    remote_host: Any = None
+    created_at: Any = None
+    message: Message | None = None
+    # /api/generate has no message.
+    response: str | None = None
+    thinking: str | None = None
+    tool_calls: list[Entry] | None = None
+    done: bool | None = None
+    done_reason: str | None = None
+    total_duration: Any = None
+    load_duration: Any = None
+    prompt_eval_count: Any = None
+    prompt_eval_duration: Any = None
+    eval_count: Any = None
+    eval_duration: Any = None
+    error: Any = None
+    image: Any = None
+    # Known, and of no use to us.
+    context: Any = None
+    logprobs: Any = None
+    status: Any = None
+    completed: Any = None
+    total: Any = None
+    debug_info: Any = msgspec.field(default=None, name="_debug_info")
+
+
+class _Header(msgspec.Struct):
+    model: str | None = None
+
+
+# --- the types of tool entries ------------------------------------------------------------------
+
+_ID = "tool_calls[].id"
+ITEMS = (
+    Item("message.tool_calls[]", "function", "call", "client", "nullable", _ID,
+         "function.arguments, a whole object"),
+    Item("role=tool", "function", "output", "client", "nullable", "tool_name", "content",
+         "tool_name, tool_call_id on newer servers", "request only"),
+)  # fmt: skip
+COUNTS = (
+    "prompt_eval_count", "eval_count", "total_duration", "load_duration", "prompt_eval_duration",
+    "eval_duration",
+)  # fmt: skip
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class OllamaParser(Parser):
+    """One stream of /api/chat or /api/generate."""
+
+    name = "ollama"
+    END = "done: true"
+    STARTS = frozenset({"json"})
+    SAYS_TOOL_CALLS = False
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Line).decode)
+    REASONS: ClassVar[dict[str, FinishReason]] = {
+        "stop": "stop",
+        "length": "length",
+        "load": "stop",  # nothing was asked: the model was loaded …
+        "unload": "stop",  # … or unloaded
+    }
+    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
+        "message.tool_calls": ("wire.shape_odd", lambda v: b"[" + v + b"]"),
+        "message.tool_calls[].id": ("wire.shape_odd", _even.json_text),
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._usage: dict[str, Any] = {}
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return SSE(limit) if start == "text" else Lines(limit)
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        return isinstance(payload.get("done"), bool) and "choices" not in payload
+
+    def heading(self, data: bytes) -> Heading:
+        return Heading(first_text(msgspec.json.decode(data, type=_Header).model))
+
+    def kind_of(self, payload: Any) -> str:
+        return "line"
+
+    def means(self, payload: Any) -> bool:
+        said = (payload.message, payload.response, payload.thinking, payload.tool_calls)
+        return bool(payload.done) or payload.error is not None or any(s is not None for s in said)
+
+    def _line(self, p: Line, out: Out) -> None:
+        if p.error is not None:
+            raise StreamFailed(_failure(p.error))
+        said = p.message
+        if said is None:
+            said = Message(None, p.response, p.thinking, p.image, p.tool_calls)
+        if said.thinking:
+            out.append(ReasoningDelta(said.thinking))
+        if said.content:
+            out.append(TextDelta(said.content))
+        for entry in said.tool_calls or ():
+            self._entry(entry, out)
+        if said.images:  # no event of ours carries media: passed on whole
+            out.append(Unrecognized("media/message.images", said.images))
+        if p.done:
+            self._done(p, out)
+
+    def _entry(self, entry: Entry, out: Out) -> None:
+        function = entry.function or Function()
+        call = self.calls.open(out, id=entry.id, field=_ID, name=function.name, seen=entry)
+        if text := self._arguments(bytes(function.arguments)):
+            self.calls.append(call, text, out)
+        self.calls.close(call, out)
+
+    def _arguments(self, raw: bytes) -> str:
+        text = raw.decode("utf-8", "replace")
+        if text.encode() != raw:  # nothing looked at the bytes of a raw field yet
+            self.scribe.note("wire.bad_utf8")
+        if text[:1] == '"':
+            self.scribe.note("wire.shape_odd", where="message.tool_calls[].function.arguments")
+            return str(plain(text))
+        return "" if text == "null" else text
+
+    def _done(self, p: Line, out: Out) -> None:
+        self._usage = {k: v for k in COUNTS if (v := getattr(p, k)) is not None}
+        self.raw_reason = p.done_reason
+        self.reason = self.finish_reason(p.done_reason)
+        raise StreamOver
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        return Usage(count(raw, "prompt_eval_count"), count(raw, "eval_count"), raw=raw)
+
+    KINDS: ClassVar[dict[type, Handler]] = {Line: _line}
+
+
+def _failure(error: Any) -> Failure:
+    said = error if isinstance(error, dict) else {"message": str(error)}
+    code = next((str(c) for c in (said.get("code"), said.get("type")) if c), None)
+    message = first_text(said.get("message"), code)
+    return Failure("provider_error", message or "the provider reported an error", code)
+
+
+PROVIDER = Provider(
+    "ollama", "Ollama", "NDJSON", "/api/chat and /api/generate of any Ollama", OllamaParser, ITEMS
+)

@@ -1,0 +1,534 @@
+"""Anything that streams comes in; a ``Source`` goes out, which gives chunks of bytes or payloads.
+
+Rule: libraries are known by the shape and the module of their objects, and never imported. Where an
+SDK object still has its raw response, the raw bytes are read: they are exact and can be recorded.
+Otherwise its items are turned back into the payloads of the wire.
+
+Why no ``except httpx.X``: there are httpx and httpx2, whose exceptions are not related, and aiohttp,
+and every SDK's own. So errors are told apart by where their class comes from (``is_transport``).
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import io
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from .errors import StreamnormError, UsageError
+from .providers import PROVIDERS
+
+__all__ = [
+    "Facts", "Item", "Source", "as_item", "is_transport", "provider_of_url", "secrets_of", "source_of",
+]  # fmt: skip
+
+Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
+
+_AT_HAND = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
+_MIN_SECRET = 6  # shorter values would hide ordinary words
+
+
+class Facts:
+    """What is known about a response besides its body. ``secrets`` are never to be shown."""
+
+    __slots__ = ("headers", "request_headers", "secrets", "status", "url")
+
+    def __init__(
+        self,
+        *,
+        url: str | None = None,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.url = url
+        self.status = status
+        self.headers = {k.lower(): v for k, v in (headers or {}).items()}
+        self.request_headers = {k.lower(): v for k, v in (request_headers or {}).items()}
+        self.secrets = secrets_of(url, self.request_headers, self.headers)
+
+    def redacted(self, text: str) -> str:
+        """The text without any secret of this request: providers do echo keys in messages."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[redacted]")
+        return text
+
+
+class Source:
+    """One stream to read from: in a ``for`` loop, in an ``async for`` loop, or in either.
+
+    ``instant`` says that nothing is ever waited for, so no timer and no thread is needed.
+    """
+
+    facts = Facts()
+    ready = True  # are the facts known before the first read?
+    instant = False
+    closable = True  # is there anything to close?
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], Iterable[Any]] | None = None,
+        later: Callable[[], AsyncIterator[Any]] | None = None,
+        provider: str | None = None,
+        facts: Facts | None = None,
+        close: Iterable[Any] = (),
+        instant: bool = False,
+    ) -> None:
+        self._now, self._later = now, later
+        self._iterator: Any = None
+        self.provider = provider
+        self.facts = facts or Facts()
+        self._to_close = tuple(close)
+        self.closable = bool(self._to_close)
+        self.instant = instant
+
+    @property
+    def is_async(self) -> bool:
+        """Can it be read without blocking the event loop?"""
+        return self._later is not None
+
+    @property
+    def is_sync(self) -> bool:
+        """Can it be read in a ``for`` loop?"""
+        return self._now is not None
+
+    def received(self) -> int | None:
+        """Bytes that came over the network, before any decompression, if that is known."""
+        return None
+
+    async def next(self) -> Item | None:
+        """The next chunk or payload; None at the end."""
+        if self._later is None:
+            return await self._next_in_thread()
+        if self._iterator is None:
+            self._iterator = self._later()
+        try:
+            return as_item(await self._iterator.__anext__())
+        except StopAsyncIteration:
+            return None
+
+    async def _next_in_thread(self) -> Item | None:
+        # Not abandoned when cancelled: a read that goes on in a thread would leak the connection.
+        from anyio import to_thread
+
+        return await to_thread.run_sync(self.next_now)
+
+    def next_now(self) -> Item | None:
+        """As ``next``, blocking."""
+        if self._iterator is None:
+            assert self._now is not None
+            self._iterator = iter(self._now())
+        try:
+            return as_item(next(self._iterator))
+        except StopIteration:
+            return None
+
+    async def aclose(self) -> None:
+        """Close the iterator, then what it reads from; a complaint of the one spares the other."""
+        for thing in (self._iterator, *self._to_close):
+            with suppress(Exception):
+                closed = _close(thing, later=self.is_async)
+                if hasattr(closed, "__await__"):
+                    await closed
+
+    def close(self) -> None:
+        """As ``aclose``, for a source that is read in a ``for`` loop."""
+        for thing in (self._iterator, *self._to_close):
+            with suppress(Exception):
+                _close(thing, later=False)
+
+
+def _close(thing: Any, *, later: bool) -> Any:
+    """Call whatever closes it; the result may have to be awaited."""
+    if getattr(thing, "is_closed", False):
+        return None
+    close = getattr(thing, "aclose", None) if later else None
+    close = close or getattr(thing, "close", None)
+    return close() if close is not None else None
+
+
+# --- what is it? ----------------------------------------------------------------------------------
+
+
+def source_of(thing: Any) -> Source:
+    """The source that an object is, told from its shape and module.
+
+    >>> source_of([b"data: {}", b"\\n\\n"]).next_now()
+    b'data: {}'
+    """
+    if isinstance(thing, Source):
+        return thing
+    _refuse_what_is_none(thing)
+    if isinstance(thing, bytes | bytearray | memoryview):
+        thing = [bytes(thing)]
+    if _is_event_source(thing):
+        thing = getattr(thing, "response", None) or thing._response
+    if _looks_like_response(thing):
+        return _of_response(thing)
+    if (response := _raw_response(thing)) is not None:
+        return _of_response(response, provider=_sdk_provider(thing), owner=thing)
+    return _of_iterable(thing)
+
+
+def _refuse_what_is_none(thing: Any) -> None:
+    if isinstance(thing, str | os.PathLike) or (
+        isinstance(thing, io.IOBase) and _root(thing) != "http"
+    ):
+        raise UsageError(
+            "a path or a file is no live stream: use replay(path), or streamnorm.recording"
+        )
+    if isinstance(thing, dict):
+        raise UsageError(
+            "a dict is no stream: pass an iterable of payloads, e.g. [payload], or the stream in it"
+        )
+    if hasattr(thing, "__await__") and not hasattr(thing, "__aiter__"):
+        raise UsageError("this is not awaited yet: normalize(await it), or enter it with async with")
+    if type(thing).__name__.endswith(("StreamManager", "ContextManager")):
+        raise UsageError(
+            f"a {type(thing).__name__} is not open yet: `with it as stream:` and pass that stream"
+        )
+
+
+def _of_iterable(thing: Any) -> Source:
+    now = (lambda: thing) if hasattr(thing, "__iter__") else None
+    later = thing.__aiter__ if hasattr(thing, "__aiter__") else None
+    if now is None and later is None:
+        raise UsageError(
+            f"cannot stream from a {type(thing).__module__}.{type(thing).__name__}: pass a response "
+            "(httpx, httpx2, aiohttp), an SDK's stream, or an iterable of bytes or payloads"
+        )
+    at_hand = isinstance(thing, _AT_HAND)
+    return Source(
+        now=now,
+        later=later,
+        provider=_sdk_provider(thing),
+        close=() if at_hand else (thing,),
+        instant=at_hand,
+    )
+
+
+def _root(thing: Any) -> str:
+    return _module(thing).partition(".")[0]
+
+
+def _module(thing: Any) -> str:
+    """The module that an object comes from; for a generator, the one that it was written in."""
+    frame = getattr(thing, "gi_frame", None) or getattr(thing, "ag_frame", None)
+    return str(frame.f_globals.get("__name__", "")) if frame else type(thing).__module__
+
+
+# --- responses ------------------------------------------------------------------------------------
+
+
+def _looks_like_response(thing: Any) -> bool:
+    return hasattr(thing, "headers") and (
+        hasattr(thing, "aiter_bytes")
+        or hasattr(thing, "iter_content")  # requests
+        or hasattr(getattr(thing, "content", None), "iter_any")  # aiohttp
+        or hasattr(thing, "read1")  # http.client, urllib
+    )
+
+
+def _is_event_source(thing: Any) -> bool:
+    return type(thing).__name__ == "EventSource" and (
+        hasattr(thing, "response") or hasattr(thing, "_response")
+    )
+
+
+def _raw_response(thing: Any) -> Any:
+    """The httpx response below an SDK's object, if its body is untouched and plain SSE."""
+    for name in ("response", "_response", "http_response"):
+        response = getattr(thing, name, None)
+        if response is None or not _looks_like_response(response):
+            continue
+        # Other framings are a matter of the SDK's own decoder (AnthropicBedrock), and of a body
+        # that was read in part only the SDK knows the rest.
+        kind = response.headers.get("content-type", "text/event-stream")
+        if "amazon.eventstream" in kind or getattr(response, "is_stream_consumed", False):
+            return None
+        return response
+    return None
+
+
+def _of_response(response: Any, *, provider: str | None = None, owner: Any = None) -> Source:
+    facts = _facts_of(response)
+    now, later = _readers(response)
+    if now is None and later is None:
+        raise UsageError("the body of this response was read already; ask for it as a stream")
+    hosted = provider_of_url(facts.url, facts.headers.get("content-type", ""))
+    if provider is None or hosted == "azure_foundry":
+        provider = hosted or provider
+    close = [thing for thing in (owner, response) if thing is not None]
+    return _Response(
+        response, now=now, later=later, provider=provider, facts=facts, close=close
+    )
+
+
+class _Response(Source):
+    """The body of a response. Knows how many bytes were received before they were unpacked."""
+
+    def __init__(self, response: Any, **more: Any) -> None:
+        super().__init__(**more)
+        self._response = response
+
+    def received(self) -> int | None:
+        if not self.facts.headers.get("content-encoding"):
+            return None
+        count = getattr(self._response, "num_bytes_downloaded", None)
+        return count if isinstance(count, int) and count else None
+
+
+Readers: TypeAlias = tuple[
+    Callable[[], Iterable[Any]] | None, Callable[[], AsyncIterator[Any]] | None
+]
+
+
+def _readers(response: Any) -> Readers:
+    if hasattr(response, "aiter_bytes"):
+        return _httpx_readers(response)
+    if hasattr(getattr(response, "content", None), "iter_any"):
+        return None, response.content.iter_any().__aiter__
+    if hasattr(response, "iter_content"):
+        return lambda: response.iter_content(chunk_size=None), None
+    return lambda: iter(lambda: response.read1(65536), b""), None
+
+
+def _httpx_readers(response: Any) -> Readers:
+    if hasattr(response, "_content"):  # read as a whole: either way will do
+        return response.iter_bytes, response.aiter_bytes
+    if response.is_stream_consumed or response.is_closed:
+        return None, None
+    stream = getattr(response, "stream", None)
+    return (
+        response.iter_bytes if hasattr(stream, "__iter__") else None,
+        response.aiter_bytes if hasattr(stream, "__aiter__") else None,
+    )
+
+
+def _facts_of(response: Any) -> Facts:
+    request = _attribute(response, "request_info") or _attribute(response, "request")
+    url = _attribute(response, "url") or _attribute(request, "url")
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    return Facts(
+        url=str(url) if url else None,
+        status=status if isinstance(status, int) else None,
+        headers=_texts(getattr(response, "headers", None)),
+        request_headers=_texts(getattr(request, "headers", None)),
+    )
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    try:
+        return getattr(thing, name, None)
+    except RuntimeError:  # httpx: a response that was made by hand has no request
+        return None
+
+
+def _texts(headers: Any) -> dict[str, str]:
+    items = headers.items() if hasattr(headers, "items") else ()
+    return {str(k): str(v) for k, v in items}
+
+
+# --- whose stream is it? --------------------------------------------------------------------------
+
+# How a path ends -> the wire that is spoken there. Hosts first: an imitator's path says less.
+_HOSTS = (
+    ("api.anthropic.com", "anthropic"),
+    ("api.mistral.ai", "mistral"),
+    ("cohere.com", "cohere"),
+    ("cohere.ai", "cohere"),
+    ("azure.com", "azure_foundry"),
+)
+_PATHS = (
+    ("/chat/completions", "openai_chat"),
+    ("/responses", "openai_responses"),
+    ("/messages", "anthropic"),
+    (":streamGenerateContent", "gemini"),
+    ("/interactions", "gemini_interactions"),
+    ("/converse-stream", "bedrock"),
+    ("/api/chat", "ollama"),
+    ("/v2/chat", "cohere"),
+)
+
+
+def provider_of_url(url: str | None, content_type: str = "") -> str | None:
+    """Which wire an address speaks, or None if it does not tell.
+
+    >>> provider_of_url("https://api.openai.com/v1/responses")
+    'openai_responses'
+    >>> provider_of_url("https://example.com/ask") is None
+    True
+    """
+    parts = urlsplit(url or "")
+    host, path = parts.hostname or "", parts.path.rstrip("/")
+    by_host = (name for end, name in _HOSTS if host == end or host.endswith("." + end))
+    by_path = (name for end, name in _PATHS if path.endswith(end))
+    named = next(by_host, None) or next(by_path, None)
+    if named is None and "amazon.eventstream" in content_type:
+        named = "bedrock"
+    return named if named in PROVIDERS else None
+
+
+# Where the class of an SDK's object, or the code of its generator, is written -> the wire.
+_MODULES = (
+    ("openai.lib.streaming.chat", "openai_chat"),
+    ("openai.lib.streaming.responses", "openai_responses"),
+    ("openai.types.chat", "openai_chat"),
+    ("openai.types.responses", "openai_responses"),
+    ("anthropic", "anthropic"),
+    ("google.genai._interactions", "gemini_interactions"),
+    ("google.genai", "gemini"),
+    ("mistralai", "mistral"),
+    ("cohere", "cohere"),
+    ("ollama", "ollama"),
+    ("botocore", "bedrock"),
+)
+
+
+def _sdk_provider(thing: Any) -> str | None:
+    module = _module(thing)
+    if module.startswith(("openai.", "google.")) and (item := getattr(thing, "_cast_to", None)):
+        module = _module_of_items(item) or module
+    return next((name for start, name in _MODULES if _within(module, start)), None)
+
+
+def _module_of_items(kind: Any) -> str | None:
+    """Of a stream of these items: the module of the class, or of one class of the union."""
+    if (args := getattr(kind, "__args__", None)) and not isinstance(kind, type):
+        return _module_of_items(args[0])
+    return getattr(kind, "__module__", None)
+
+
+def _within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+# --- one item -------------------------------------------------------------------------------------
+
+
+def as_item(thing: Any) -> Item:
+    """A chunk as bytes, or a payload as plain values, whatever it came as.
+
+    >>> as_item("data: 1")
+    b'data: 1'
+    """
+    if type(thing) is bytes or type(thing) is dict:
+        return thing
+    if isinstance(thing, bytearray | memoryview):
+        return bytes(thing)
+    if isinstance(thing, str):
+        return thing.encode("utf-8", "surrogatepass")
+    if isinstance(thing, Mapping):
+        return dict(thing)
+    if callable(getattr(thing, "model_dump", None)):
+        return _payload_of(thing)
+    if hasattr(thing, "data") and hasattr(thing, "event"):  # a decoded server-sent event
+        return _as_sse(str(thing.event or ""), str(thing.data or ""))
+    raise UsageError(
+        f"an item is a {type(thing).__module__}.{type(thing).__name__}: bytes, str, a dict or an "
+        "SDK's model object is needed"
+    )
+
+
+def _payload_of(model: Any) -> dict[str, Any]:
+    if _root(model) == "google":
+        # pydantic writes bytes as URL-safe base64, the wire does not; so the bytes are kept here.
+        said = model.model_dump(by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+        return {k: v for k, v in _plain(said).items() if v is not None}
+    payload = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return dict(payload)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, enum.Enum):
+        return value.value
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _as_sse(event: str, data: str) -> bytes:
+    lines = [f"event: {event}"] if event else []
+    lines += [f"data: {line}" for line in data.split("\n")]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogatepass")
+
+
+# --- secrets and errors ---------------------------------------------------------------------------
+
+_SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "sig", "password", "credential")
+
+
+def secrets_of(
+    url: str | None, request_headers: Mapping[str, str], headers: Mapping[str, str] = {}
+) -> tuple[str, ...]:
+    """The values that must never be shown or kept, longest first.
+
+    >>> secrets_of("https://h/x?key=AIza-12345", {"authorization": "Bearer sk-12345"})
+    ('Bearer sk-12345', 'AIza-12345', 'sk-12345')
+    """
+    found: set[str] = set()
+    for name, value in request_headers.items():
+        if any(word in name.lower() for word in _SECRET_WORDS):
+            found |= {value, *value.split(" ", 1)[1:], *_cookie_values(name, value)}
+    if cookies := headers.get("set-cookie"):
+        found |= set(_cookie_values("cookie", cookies))
+    found |= _secrets_in_url(url or "")
+    return tuple(sorted((s for s in found if len(s) >= _MIN_SECRET), key=lambda s: (-len(s), s)))
+
+
+def _cookie_values(name: str, value: str) -> Iterator[str]:
+    if "cookie" in name.lower():
+        for pair in value.replace(",", ";").split(";"):
+            yield pair.partition("=")[2].strip()
+
+
+def _secrets_in_url(url: str) -> set[str]:
+    parts = urlsplit(url)
+    found = {text for text in (parts.username, parts.password) if text}
+    for pair in parts.query.split("&"):
+        name, _, raw = pair.partition("=")
+        if any(word in name.lower() for word in _SECRET_WORDS):
+            found |= {raw, unquote(raw), *(v for _, v in parse_qsl(pair))}
+    return found
+
+
+def is_transport(error: BaseException) -> bool:
+    """Did the connection fail, rather than the program? Decided by where the class comes from.
+
+    A library's own exceptions come from the network it reads; those of the language itself, apart
+    from ``OSError`` and ``EOFError``, are mistakes in somebody's code and are not to be hidden.
+
+    >>> is_transport(ConnectionResetError()), is_transport(TypeError())
+    (True, False)
+    """
+    if isinstance(error, StreamnormError) or not isinstance(error, Exception):
+        return False
+    return isinstance(error, OSError | EOFError) or type(error).__module__ != "builtins"
+
+
+def spawn(job: Callable[[], Any]) -> bool:
+    """Run an async job in the background of whatever event loop runs here; False if none does."""
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        trio.lowlevel.spawn_system_task(job)
+        return True
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return False
+    task = asyncio.get_running_loop().create_task(job())
+    _JOBS.add(task)  # the loop itself holds tasks only weakly
+    task.add_done_callback(_JOBS.discard)
+    return True
+
+
+_JOBS: set[Any] = set()

@@ -1,0 +1,231 @@
+"""What the caller says about tools: a declaration, and the result of a call.
+
+Rule: a result is bound to the call object it answers, never to an id, so it cannot be paired with
+another call; and only a whole call can be answered.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias, get_type_hints
+
+import msgspec
+
+from .errors import EncodeError
+from .events import ToolCall
+
+__all__ = ["Media", "Output", "Tool", "ToolChoice", "ToolResult"]
+
+EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool that the model may call.
+
+    >>> Tool("weather", "Weather in a city", {"type": "object", "properties": {"city": {"type": "string"}}}).name
+    'weather'
+
+    ``native`` holds a provider's own declaration of a tool that it runs itself; it is passed on to
+    that provider as it is and left out for every other.
+    """
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] = msgspec.field(default_factory=lambda: dict(EMPTY_SCHEMA))
+    strict: bool | None = None
+    native: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> Tool:
+        """A tool made of a typed Python function: its name, docstring and annotations.
+
+        >>> def add(a: int, b: int = 1) -> int:
+        ...     "Add two numbers."
+        >>> Tool.from_function(add).schema["required"]
+        ['a']
+        """
+        fields = _parameters(function)
+        schema = msgspec.json.schema(
+            msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
+        )
+        return cls(
+            name or function.__name__,
+            description if description is not None else inspect.getdoc(function) or "",
+            _inlined(schema),
+        )
+
+    @classmethod
+    def server(cls, provider: str, declaration: dict[str, Any]) -> Tool:
+        """A tool that ``provider`` runs itself, in its own words.
+
+        >>> Tool.server("openai_responses", {"type": "web_search"}).name
+        'web_search'
+        """
+        name = str(
+            declaration.get("name") or declaration.get("type") or next(iter(declaration), "")
+        )
+        return cls(name, native={provider: declaration})
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """What the model may or must call.
+
+    ``mode``: ``auto``, ``none``, ``required`` (any tool), ``tool`` (the one in ``names``) or
+    ``allowed`` (those in ``names``). ``parallel=False`` asks for one call at a time.
+
+    >>> ToolChoice.of("weather")
+    ToolChoice(mode='tool', names=('weather',), parallel=True)
+    """
+
+    mode: Literal["auto", "none", "required", "tool", "allowed"] = "auto"
+    names: tuple[str, ...] = ()
+    parallel: bool = True
+
+    @classmethod
+    def of(cls, choice: ToolChoice | str | Iterable[str] | None) -> ToolChoice:
+        """A choice from what people write: a mode, a tool's name, or a list of names."""
+        if choice is None:
+            return cls()
+        if isinstance(choice, ToolChoice):
+            return choice
+        if isinstance(choice, str):
+            if choice == "any":
+                return cls("required")
+            return cls(choice) if choice in ("auto", "none", "required") else cls("tool", (choice,))  # type: ignore[arg-type]
+        return cls("allowed", tuple(choice))
+
+
+class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
+    """Bytes with a type: an image, a sound, a video or a document.
+
+    >>> Media(b"...", "image/png").modality
+    'image'
+    """
+
+    data: bytes
+    type: str
+    name: str | None = None
+
+    @property
+    def modality(self) -> MediaKind:
+        """image, audio, video, or document for anything else."""
+        family = self.type.partition("/")[0]
+        return family if family in ("image", "audio", "video") else "document"  # type: ignore[return-value]
+
+    @property
+    def summary(self) -> str:
+        """What is said of it on a wire that cannot take it."""
+        return f"Binary content of type {self.type} was processed."
+
+
+Output: TypeAlias = Any  # text, a JSON value, Media, or a list of texts and Media
+
+
+class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
+    """What a tool produced for one call. Made by ``for_call``."""
+
+    call: ToolCall
+    output: Output = None
+    is_error: bool = False
+    inline: bool = True
+
+    @classmethod
+    def for_call(
+        cls, call: ToolCall, output: Output, is_error: bool = False, *, inline: bool = True
+    ) -> ToolResult:
+        """The result of ``call``: text, a JSON value, bytes or ``Media``, or a list of those.
+
+        >>> call = ToolCall(0, "call_1", "weather", {}, "")
+        >>> ToolResult.for_call(call, {"celsius": 7}).text
+        '{"celsius":7}'
+        """
+        if not isinstance(call, ToolCall):
+            what = getattr(call, "kind", type(call).__name__)
+            raise EncodeError(
+                f"a result needs the ToolCall it answers, not {what}; a broken call was never whole "
+                "and must not be run or answered: leave it out, or ask the model again"
+            )
+        return cls(call, _checked(output, call.name), is_error, inline)
+
+    @property
+    def text(self) -> str:
+        """The output as text; media are summarised."""
+        return _text(self.output)
+
+    @property
+    def media(self) -> list[Media]:
+        """The media in the output, in order."""
+        items = self.output if isinstance(self.output, list) else [self.output]
+        return [item for item in items if isinstance(item, Media)]
+
+
+def _checked(output: Output, name: str) -> Output:
+    if isinstance(output, bytes | bytearray | memoryview):
+        return Media(bytes(output), "application/octet-stream")
+    if isinstance(output, tuple | list):
+        output = [
+            Media(i, "application/octet-stream") if isinstance(i, bytes) else i for i in output
+        ]
+    try:
+        _text(output)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EncodeError(
+            f"the output of {name!r} cannot be written as JSON ({error}); return text, plain JSON "
+            "values, bytes or Media"
+        ) from error
+    return output
+
+
+def _text(output: Output) -> str:
+    if isinstance(output, str):
+        return output
+    if output is None:
+        return ""
+    if isinstance(output, Media):
+        return output.summary
+    if isinstance(output, list) and any(isinstance(i, Media) for i in output):
+        return "\n".join(_text(item) for item in output)
+    return msgspec.json.encode(output).decode()
+
+
+def _parameters(function: Callable[..., Any]) -> list[Any]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[Any] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.POSITIONAL_ONLY,
+        ):
+            raise EncodeError(
+                f"{function.__name__}: the parameter {name!r} cannot be named in a call; give it a "
+                "name and a type, or pass a Tool with a schema"
+            )
+        kind = hints.get(name, Any)
+        required = parameter.default is parameter.empty
+        fields.append((name, kind) if required else (name, kind, _default(parameter.default)))
+    return sorted(fields, key=len)
+
+
+def _default(value: Any) -> Any:
+    return (
+        msgspec.field(default_factory=lambda: value)
+        if isinstance(value, list | dict | set)
+        else value
+    )
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the arguments itself, other types in ``$defs``."""
+    definitions = schema.get("$defs", {})
+    body: dict[str, Any] = dict(definitions.pop("Arguments"))
+    body.pop("title", None)
+    return {**body, "$defs": definitions} if definitions else body

@@ -1,0 +1,250 @@
+"""What the tests share: takes as parameters, streams run in several chunkings, builders of wires."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from streamnorm import Normalizer
+from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall, ToolCallStart
+from streamnorm.framing.sse import SSE
+from streamnorm.providers import PROVIDERS
+from streamnorm.recording import Take, read_take
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDINGS = ROOT / "recordings"
+SEED = "tests"  # what minted ids are made from, so that two runs can be compared
+
+# Deterministic by default (the same examples on every machine); HYPOTHESIS_PROFILE=thorough looks
+# further, and elsewhere every time.
+_CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+settings.register_profile(
+    "quick", max_examples=60, derandomize=True, database=None, deadline=None, print_blob=True,
+    suppress_health_check=_CALM,
+)  # fmt: skip
+settings.register_profile(
+    "thorough", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_CALM
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# pytest listens to every logger; writing lines for half a million cut streams costs minutes. The
+# tests of the log ask for it.
+logging.getLogger("streamnorm").setLevel(logging.CRITICAL + 1)
+
+
+# --- takes ----------------------------------------------------------------------------------------
+
+
+def take_paths() -> list[Path]:
+    """The takes of every provider that is registered."""
+    return sorted(p for p in RECORDINGS.glob("*/*.sse") if p.parent.name in PROVIDERS)
+
+
+def take_id(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def over_takes(name: str = "path") -> pytest.MarkDecorator:
+    """Parametrise a test over all takes of registered providers."""
+    return pytest.mark.parametrize(name, take_paths(), ids=take_id)
+
+
+def load(path: Path) -> tuple[Take, bytes]:
+    take = read_take(path)
+    return take, take.wire
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def run(provider: str, chunks: list[bytes], **options: Any) -> list[Event]:
+    """The events of these chunks; minted ids are the same in every run."""
+    return piped(provider, chunks, **options)[0]
+
+
+def piped(provider: str, chunks: list[bytes], **options: Any) -> tuple[list[Event], Normalizer]:
+    """As ``run``, and the pipe itself for its notes."""
+    pipe = Normalizer(provider, **{"seed": SEED, **options})
+    events: list[Event] = []
+    for chunk in chunks:
+        events += pipe.feed(chunk)
+    events += pipe.close()
+    return events, pipe
+
+
+def bytewise(body: bytes) -> list[bytes]:
+    return [body[i : i + 1] for i in range(len(body))]
+
+
+def at_random(body: bytes, top: int, seed: int) -> list[bytes]:
+    """Chunks of up to ``top`` bytes; now and then an empty one, as sockets give."""
+    dice = random.Random(f"{seed}/{len(body)}")
+    chunks, at = [], 0
+    while at < len(body):
+        size = dice.randint(0 if dice.random() < 0.1 else 1, top)
+        chunks.append(body[at : at + size])
+        at += size
+    return chunks
+
+
+def chunkings(body: bytes) -> Iterator[list[bytes]]:
+    yield bytewise(body)
+    yield at_random(body, 7, 1)
+    yield at_random(body, 97, 2)
+    yield at_random(body, 1500, 3)
+
+
+def tr(provider: str, body: bytes, **options: Any) -> list[Event]:
+    """The events of a body: whole, byte by byte and cut at random, which must all be the same."""
+    return traced(provider, body, **options)[0]
+
+
+def traced(provider: str, body: bytes, **options: Any) -> tuple[list[Event], Normalizer]:
+    events, pipe = piped(provider, [body], **options)
+    for chunks in chunkings(body):
+        again, other = piped(provider, chunks, **options)
+        assert again == events, f"cut into {[len(c) for c in chunks[:20]]} …"
+        assert noted(other) == noted(pipe)
+    return events, pipe
+
+
+def noted(pipe: Normalizer) -> dict[str, int]:
+    """The notes of a pipe. What follows the end is counted by chunk: nobody need read on."""
+    return {name: n for name, n in pipe.notes.items() if name != "stream.after_end"}
+
+
+def frames_of(body: bytes) -> list[bytes]:
+    """An SSE body event by event, each with its blank line."""
+    framer = SSE()
+    blocks = framer.feed(body)
+    return [b + b"\n\n" for b in [*blocks, *framer.rest()] if b]
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+def calls_of(events: list[Event]) -> list[ToolCall]:
+    return [e for e in events if isinstance(e, ToolCall)]
+
+
+def broken_of(events: list[Event]) -> list[BrokenToolCall]:
+    return [e for e in events if isinstance(e, BrokenToolCall)]
+
+
+def text_of(events: list[Event]) -> str:
+    return "".join(e.text for e in events if e.kind == "text_delta")
+
+
+def said(events: list[Event]) -> list[tuple[str, str, Any]]:
+    """The calls in short: id, name, arguments."""
+    return [(c.id, c.name, c.arguments) for c in calls_of(events)]
+
+
+def assert_well_formed(events: list[Event]) -> None:
+    """What holds for any stream, whatever the bytes were."""
+    ends = [i for i, e in enumerate(events) if isinstance(e, Finish | Failed)]
+    assert ends == [len(events) - 1], f"terminal events at {ends} of {len(events)}"
+    starts = [i for i, e in enumerate(events) if e.kind == "stream_start"]
+    assert starts in ([], [0]), f"stream starts at {starts}"
+    started = [e.call for e in events if isinstance(e, ToolCallStart)]
+    ended = [e.call for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    assert len(set(started)) == len(started), f"a call started twice: {started}"
+    assert len(set(ended)) == len(ended), f"a call ended twice: {ended}"
+    assert set(started) <= set(ended), f"started {started}, ended {ended}"
+    ids = [(c.choice, c.id) for c in calls_of(events)]
+    assert len(set(ids)) == len(ids), f"an id was used twice: {ids}"
+    for call in calls_of(events):
+        assert call.id
+        assert call.name
+        assert type(call.arguments) is dict
+        assert call.call in started
+
+
+# --- the wires of two providers, said by hand -----------------------------------------------------
+
+
+def sse(payload: Any, event: str | None = None) -> bytes:
+    data = payload if isinstance(payload, str) else json.dumps(payload)
+    return (f"event: {event}\n" if event else "").encode() + f"data: {data}\n\n".encode()
+
+
+class Chat:
+    """Chat Completions, chunk by chunk."""
+
+    DONE = b"data: [DONE]\n\n"
+
+    @staticmethod
+    def delta(delta: dict[str, Any], finish: str | None = None, choice: int = 0) -> bytes:
+        return sse(
+            {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m",
+             "choices": [{"index": choice, "delta": delta, "finish_reason": finish}]}
+        )  # fmt: skip
+
+    @classmethod
+    def text(cls, text: str) -> bytes:
+        return cls.delta({"content": text})
+
+    @classmethod
+    def call(cls, index: int, id: str | None, name: str | None, args: str = "", **more: Any) -> bytes:
+        entry: dict[str, Any] = {"index": index, "function": {"arguments": args}}
+        if id is not None:
+            entry |= {"id": id, "type": "function"}
+        if name is not None:
+            entry["function"]["name"] = name
+        return cls.delta({"tool_calls": [entry]}, **more)
+
+    @classmethod
+    def end(cls, reason: str = "tool_calls", **more: Any) -> bytes:
+        return cls.delta({}, reason, **more) + cls.DONE
+
+
+class Messages:
+    """Anthropic Messages, event by event."""
+
+    START = sse(
+        {"type": "message_start", "message": {"id": "msg_1", "type": "message", "model": "m",
+         "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}, "message_start"
+    )  # fmt: skip
+
+    @staticmethod
+    def open(index: int, id: str | None, name: str | None, kind: str = "tool_use") -> bytes:
+        block: dict[str, Any] = {"type": kind, "input": {}}
+        if id is not None:
+            block["id"] = id
+        if name is not None:
+            block["name"] = name
+        payload = {"type": "content_block_start", "index": index, "content_block": block}
+        return sse(payload, "content_block_start")
+
+    @staticmethod
+    def args(index: int, text: str) -> bytes:
+        delta = {"type": "input_json_delta", "partial_json": text}
+        return sse(
+            {"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta"
+        )
+
+    @staticmethod
+    def text(text: str, index: int = 0) -> bytes:
+        delta = {"type": "text_delta", "text": text}
+        return sse(
+            {"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta"
+        )
+
+    @staticmethod
+    def close(index: int) -> bytes:
+        return sse({"type": "content_block_stop", "index": index}, "content_block_stop")
+
+    @staticmethod
+    def end(reason: str = "tool_use") -> bytes:
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        return sse(
+            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}}, "message_delta"
+        ) + sse({"type": "message_stop"}, "message_stop")

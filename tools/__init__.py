@@ -1,0 +1,1 @@
+"""Tools of the project that are not part of the library."""

@@ -1,0 +1,98 @@
+"""Writes the golden events beside each take: ``python -m tools.golden [--check] [PATH ...]``.
+
+For ``recordings/<provider>/<name>.sse`` the events of that take, one JSON line each, go into
+``<name>.events.jsonl``. Read what changed before committing it: the tests believe these files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamnorm import Normalizer, event_to_json
+from streamnorm.providers import PROVIDERS
+from streamnorm.recording import read_take
+
+RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
+
+
+def golden_of(path: Path) -> Path:
+    """Where the golden events of a take are."""
+    return path.with_suffix(".events.jsonl")
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """The events of a take, one line of JSON each."""
+    take = read_take(path)
+    pipe = Normalizer(take.provider or path.parent.name, seed=take.seed)
+    events = pipe.feed(take.wire) + pipe.close()
+    return [event_to_json(event) for event in events]
+
+
+def takes_in(paths: list[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.rglob("*.sse")) if path.is_dir() else [path]
+
+
+def orphans(paths: list[Path]) -> Iterator[Path]:
+    """Golden files whose take is gone."""
+    for folder in filter(Path.is_dir, paths):
+        for golden in sorted(folder.rglob("*.events.jsonl")):
+            if not golden.with_name(golden.name.replace(".events.jsonl", ".sse")).exists():
+                yield golden
+
+
+def difference(before: bytes | None, after: bytes) -> str:
+    """What changed, in a few words; empty if nothing did."""
+    if before is None:
+        return f"new, {_lines(after)} events"
+    if before == after:
+        return ""
+    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
+    same = min(_lines(before), _lines(after))
+    line = next((n for n, (old, new) in enumerate(pairs, 1) if old != new), same + 1)
+    return f"differs from line {line} on ({_lines(before)} -> {_lines(after)} events)"
+
+
+def _lines(data: bytes) -> int:
+    return data.count(b"\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0: nothing to do, or written; 1: ``--check`` found a difference."""
+    parser = argparse.ArgumentParser(prog="python -m tools.golden", description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 if anything differs")
+    parser.add_argument("paths", nargs="*", type=Path, default=[RECORDINGS], metavar="PATH")
+    options = parser.parse_args(argv)
+    changed = unchanged = 0
+    skipped: dict[str, int] = {}
+    for path in takes_in(options.paths):
+        if path.parent.name not in PROVIDERS:
+            skipped[path.parent.name] = skipped.get(path.parent.name, 0) + 1
+            continue
+        golden = golden_of(path)
+        after = b"".join(line + b"\n" for line in lines_of(path))
+        what = difference(golden.read_bytes() if golden.exists() else None, after)
+        if not what:
+            unchanged += 1
+            continue
+        changed += 1
+        print(f"{golden.parent.name}/{golden.name}: {what}")
+        if not options.check:
+            golden.write_bytes(after)
+    for golden in orphans(options.paths):
+        changed += 1
+        print(f"{golden.parent.name}/{golden.name}: its take is gone")
+        if not options.check:
+            golden.unlink()
+    for provider, number in skipped.items():
+        print(f"{provider}: {number} takes skipped, the provider is not registered yet")
+    verb = "to write" if options.check else "written"
+    print(f"{changed} {verb}, {unchanged} unchanged")
+    return 1 if options.check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

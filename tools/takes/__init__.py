@@ -1,0 +1,1 @@
+"""The bundled takes, written by hand as small tables: one module per wire."""
