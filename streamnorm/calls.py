@@ -215,17 +215,13 @@ class Calls:
         The usual case is written out, as some wires say thousands of calls so (``make bench``).
         """
         ordinal = len(self.all)
-        if (
-            not (id and name and text)
-            or (choice, id) in self._ids
-            or self._is_unusual(id, name, kind)
-        ):
-            return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
-        try:
-            arguments = parse(text, max_depth=self._limits.depth)
-        except Refused:
-            arguments = None
-        if type(arguments) is not dict:
+        arguments: Any = None
+        if id and name and text and self._is_usual(id, name, choice, kind):
+            try:
+                arguments = parse(text, max_depth=self._limits.depth)
+            except Refused:
+                pass  # the steps will say why
+        if type(arguments) is not dict or not id or not name:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
         call = Call(ordinal, choice, kind, OVER, id, id, field, source, False, name)
@@ -243,11 +239,12 @@ class Calls:
         )
         return call
 
-    def _is_unusual(self, id: str, name: str, kind: Kind) -> bool:
+    def _is_usual(self, id: str, name: str, choice: int, kind: Kind) -> bool:
         limits = self._limits
-        return (
+        return not (
             len(id) > limits.id
             or len(name) > limits.name
+            or (choice, id) in self._ids
             or len(self.all) >= limits.calls
             or self.mended
             or self._scribe.info_on

@@ -24,7 +24,7 @@ BODY = 64 * 1024  # bytes of an error's body that are read
 WHOLE = 1024 * 1024  # bytes of a JSON body that are held to see whether it is one single object
 _NOT_AGAIN = {"insufficient_quota", "billing_hard_limit_reached", "context_length_exceeded"}
 _TRY_AGAIN = {408, 409, 425, 429}
-_NO_STREAM = "the answer is one JSON object and no stream; ask for a stream (\"stream\": true)"
+_NO_STREAM = 'the answer is one JSON object and no stream; ask for a stream ("stream": true)'
 _LINES = {"ollama", "bedrock"}  # wires whose stream does begin with a JSON object
 
 

@@ -15,48 +15,52 @@ import enum
 import io
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from .errors import StreamnormError, UsageError
 from .providers import PROVIDERS
+from .redact import Redactor, secrets_in_headers, secrets_in_url
 
 __all__ = [
-    "Facts", "Item", "Source", "as_item", "is_transport", "provider_of_url", "secrets_of", "source_of",
+    "Facts", "Item", "Source", "as_item", "is_transport", "provider_of_url", "source_of", "spawn",
 ]  # fmt: skip
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
 
-_AT_HAND = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
-_MIN_SECRET = 6  # shorter values would hide ordinary words
+_AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
-    __slots__ = ("headers", "request_headers", "secrets", "status", "url")
+    __slots__ = ("_raw", "headers", "request_headers", "status", "url")
 
     def __init__(
         self,
         *,
         url: str | None = None,
         status: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        request_headers: Mapping[str, str] | None = None,
+        headers: Any = None,
+        request_headers: Any = None,
     ) -> None:
         self.url = url
         self.status = status
-        self.headers = {k.lower(): v for k, v in (headers or {}).items()}
-        self.request_headers = {k.lower(): v for k, v in (request_headers or {}).items()}
-        self.secrets = secrets_of(url, self.request_headers, self.headers)
+        self.headers = _texts(headers)
+        self.request_headers = _texts(request_headers)
+        self._raw = headers  # where a name may come twice
+
+    @property
+    def secrets(self) -> set[str]:
+        """The values of the request that must neither be kept nor shown."""
+        found = secrets_in_headers(self.request_headers) | secrets_in_headers(self._raw)
+        return found | secrets_in_url(self.url or "")
 
     def redacted(self, text: str) -> str:
         """The text without any secret of this request: providers do echo keys in messages."""
-        for secret in self.secrets:
-            text = text.replace(secret, "[redacted]")
-        return text
+        return Redactor(self.secrets).text(text)
 
 
 class Source:
@@ -65,7 +69,7 @@ class Source:
     ``instant`` says that nothing is ever waited for, so no timer and no thread is needed.
     """
 
-    facts = Facts()
+    facts: Facts
     ready = True  # are the facts known before the first read?
     instant = False
     closable = True  # is there anything to close?
@@ -188,7 +192,9 @@ def _refuse_what_is_none(thing: Any) -> None:
             "a dict is no stream: pass an iterable of payloads, e.g. [payload], or the stream in it"
         )
     if hasattr(thing, "__await__") and not hasattr(thing, "__aiter__"):
-        raise UsageError("this is not awaited yet: normalize(await it), or enter it with async with")
+        raise UsageError(
+            "this is not awaited yet: normalize(await it), or enter it with async with"
+        )
     if type(thing).__name__.endswith(("StreamManager", "ContextManager")):
         raise UsageError(
             f"a {type(thing).__name__} is not open yet: `with it as stream:` and pass that stream"
@@ -265,9 +271,7 @@ def _of_response(response: Any, *, provider: str | None = None, owner: Any = Non
     if provider is None or hosted == "azure_foundry":
         provider = hosted or provider
     close = [thing for thing in (owner, response) if thing is not None]
-    return _Response(
-        response, now=now, later=later, provider=provider, facts=facts, close=close
-    )
+    return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
 
 
 class _Response(Source):
@@ -318,8 +322,8 @@ def _facts_of(response: Any) -> Facts:
     return Facts(
         url=str(url) if url else None,
         status=status if isinstance(status, int) else None,
-        headers=_texts(getattr(response, "headers", None)),
-        request_headers=_texts(getattr(request, "headers", None)),
+        headers=getattr(response, "headers", None),
+        request_headers=getattr(request, "headers", None),
     )
 
 
@@ -332,7 +336,7 @@ def _attribute(thing: Any, name: str) -> Any:
 
 def _texts(headers: Any) -> dict[str, str]:
     items = headers.items() if hasattr(headers, "items") else ()
-    return {str(k): str(v) for k, v in items}
+    return {str(k).lower(): str(v) for k, v in items}
 
 
 # --- whose stream is it? --------------------------------------------------------------------------
@@ -463,43 +467,7 @@ def _as_sse(event: str, data: str) -> bytes:
     return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogatepass")
 
 
-# --- secrets and errors ---------------------------------------------------------------------------
-
-_SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "sig", "password", "credential")
-
-
-def secrets_of(
-    url: str | None, request_headers: Mapping[str, str], headers: Mapping[str, str] = {}
-) -> tuple[str, ...]:
-    """The values that must never be shown or kept, longest first.
-
-    >>> secrets_of("https://h/x?key=AIza-12345", {"authorization": "Bearer sk-12345"})
-    ('Bearer sk-12345', 'AIza-12345', 'sk-12345')
-    """
-    found: set[str] = set()
-    for name, value in request_headers.items():
-        if any(word in name.lower() for word in _SECRET_WORDS):
-            found |= {value, *value.split(" ", 1)[1:], *_cookie_values(name, value)}
-    if cookies := headers.get("set-cookie"):
-        found |= set(_cookie_values("cookie", cookies))
-    found |= _secrets_in_url(url or "")
-    return tuple(sorted((s for s in found if len(s) >= _MIN_SECRET), key=lambda s: (-len(s), s)))
-
-
-def _cookie_values(name: str, value: str) -> Iterator[str]:
-    if "cookie" in name.lower():
-        for pair in value.replace(",", ";").split(";"):
-            yield pair.partition("=")[2].strip()
-
-
-def _secrets_in_url(url: str) -> set[str]:
-    parts = urlsplit(url)
-    found = {text for text in (parts.username, parts.password) if text}
-    for pair in parts.query.split("&"):
-        name, _, raw = pair.partition("=")
-        if any(word in name.lower() for word in _SECRET_WORDS):
-            found |= {raw, unquote(raw), *(v for _, v in parse_qsl(pair))}
-    return found
+# --- errors ---------------------------------------------------------------------------
 
 
 def is_transport(error: BaseException) -> bool:

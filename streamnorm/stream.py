@@ -229,7 +229,7 @@ class Stream:
         summary = self._tally.summary()
         summary |= {"provider": self.provider, "seed": self.seed, "notes": dict(self.notes)}
         if self._recorder is not None:
-            summary["recording"] = {"path": str(self._record), "failed": self._recorder.failed}
+            summary["recording"] = {"path": self._recorder.path, "failed": self._recorder.failed}
         return summary
 
     def raise_for_end(self, *, broken_calls: bool = True) -> None:
@@ -372,7 +372,7 @@ class Stream:
         if self._source.instant:
             return self._drain_now()
         if self._shut_done or not isinstance(self.end, Finish) or not self._source.is_async:
-            return
+            return None
         left = DRAIN_BYTES
         with anyio.move_on_after(DRAIN_WITHIN):
             try:
@@ -460,12 +460,13 @@ class Stream:
 
             self._recorder = Recorder.open(
                 self._record,
-                provider=None if self.provider == AUTO else self.provider,
+                provider=self.provider,
                 seed=self.seed,
                 url=facts.url,
                 headers=facts.headers,
                 request_headers=facts.request_headers,
                 secrets=facts.secrets,
+                status=facts.status,
             )
 
     def _patience(self, now: float) -> float:
@@ -565,9 +566,7 @@ class Stream:
         if isinstance(error, ProviderError):
             return self._refuse(error)
         if type(error).__name__ in ("StreamConsumed", "ResponseNotRead"):
-            raise UsageError(
-                "the body was read already; a stream can be read once only"
-            ) from error
+            raise UsageError("the body was read already; a stream can be read once only") from error
         if not is_transport(error):
             raise error
         if self._gate is not None and self._gate.refused:

@@ -193,7 +193,9 @@ class Chat:
         return cls.delta({"content": text})
 
     @classmethod
-    def call(cls, index: int, id: str | None, name: str | None, args: str = "", **more: Any) -> bytes:
+    def call(
+        cls, index: int, id: str | None, name: str | None, args: str = "", **more: Any
+    ) -> bytes:
         entry: dict[str, Any] = {"index": index, "function": {"arguments": args}}
         if id is not None:
             entry |= {"id": id, "type": "function"}
@@ -246,5 +248,6 @@ class Messages:
     def end(reason: str = "tool_use") -> bytes:
         delta = {"stop_reason": reason, "stop_sequence": None}
         return sse(
-            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}}, "message_delta"
+            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}},
+            "message_delta",
         ) + sse({"type": "message_stop"}, "message_stop")

@@ -26,14 +26,21 @@ from tests.conftest import (
 )
 
 TWO = ["openai_chat", "anthropic"]
-HTML = b"<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>\n"
+HTML = (
+    b"<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>\n"
+)
 
 
 def hello(provider: str) -> bytes:
     """A beginning with a text and an open call."""
     if provider == "openai_chat":
         return Chat.text("Hello") + Chat.call(0, "call_1", "f", '{"a":')
-    return Messages.START + Messages.text("Hello") + Messages.open(1, "call_1", "f") + Messages.args(1, '{"a":')
+    return (
+        Messages.START
+        + Messages.text("Hello")
+        + Messages.open(1, "call_1", "f")
+        + Messages.args(1, '{"a":')
+    )
 
 
 def goodbye(provider: str) -> bytes:
@@ -62,7 +69,9 @@ def test_gzip_bytes_are_named_with_the_remedy(provider: str):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("body", [b"Bad Gateway", b"upstream connect error\n", b"hello\nworld\n\n", b"x" * 500])
+@pytest.mark.parametrize(
+    "body", [b"Bad Gateway", b"upstream connect error\n", b"hello\nworld\n\n", b"x" * 500]
+)
 def test_what_is_no_stream_at_all_is_said_and_shown(provider: str, body: bytes):
     events = tr(provider, body)
     failed = events[-1]
@@ -102,8 +111,12 @@ def test_an_empty_body_says_so_and_may_be_tried_again(provider: str):
 
 
 @pytest.mark.parametrize("provider", TWO)
-@pytest.mark.parametrize("bad", [b'{"choices":[', b"{'type': 'x'}", b"hello", b"{}{}", b'{"a":NaN}', b"[DONE"])
-def test_an_event_that_is_not_json_fails_the_stream_and_keeps_what_was_heard(provider: str, bad: bytes):
+@pytest.mark.parametrize(
+    "bad", [b'{"choices":[', b"{'type': 'x'}", b"hello", b"{}{}", b'{"a":NaN}', b"[DONE"]
+)
+def test_an_event_that_is_not_json_fails_the_stream_and_keeps_what_was_heard(
+    provider: str, bad: bytes
+):
     body = hello(provider) + b"data: " + bad + b"\n\n" + goodbye(provider)
     events = tr(provider, body)
     assert_well_formed(events)
@@ -174,7 +187,11 @@ def test_an_endless_line_is_given_up_at_the_limit(provider: str, filler: bytes):
 def test_json_of_any_depth_in_a_payload_never_crashes(provider: str, opening: str):
     deep = opening * 100_000
     closing = ("1" if opening != "[" else "") + ("]" if opening == "[" else "}") * 100_000
-    body = hello(provider) + f'data: {{"type":"x","choices":{deep}{closing}}}\n\n'.encode() + goodbye(provider)
+    body = (
+        hello(provider)
+        + f'data: {{"type":"x","choices":{deep}{closing}}}\n\n'.encode()
+        + goodbye(provider)
+    )
     pipe = Normalizer(provider)
     events = pipe.feed(body) + pipe.close()
     assert_well_formed(events)
@@ -188,7 +205,12 @@ def test_arguments_of_any_depth_break_their_call_and_no_other(provider: str, dep
     if provider == "openai_chat":
         body = Chat.call(0, "deep", "f", deep) + Chat.call(1, "flat", "g", "{}") + Chat.end()
     else:
-        body = Messages.START + Messages.open(0, "deep", "f") + Messages.args(0, deep) + Messages.close(0)
+        body = (
+            Messages.START
+            + Messages.open(0, "deep", "f")
+            + Messages.args(0, deep)
+            + Messages.close(0)
+        )
         body += Messages.open(1, "flat", "g") + Messages.close(1) + Messages.end()
     pipe = Normalizer(provider)
     events = pipe.feed(body) + pipe.close()
@@ -201,7 +223,9 @@ def test_arguments_of_any_depth_break_their_call_and_no_other(provider: str, dep
     assert events[-1].kind == "finish"
 
 
-@pytest.mark.parametrize(("named", "spoken"), [("anthropic", "openai_chat"), ("openai_chat", "anthropic")])
+@pytest.mark.parametrize(
+    ("named", "spoken"), [("anthropic", "openai_chat"), ("openai_chat", "anthropic")]
+)
 def test_the_wrong_provider_is_told_with_the_others_there_are(named: str, spoken: str):
     body = hello(spoken) + goodbye(spoken).replace(Chat.DONE, b"")
     events = tr(named, body)
@@ -224,7 +248,9 @@ def test_a_provider_that_does_not_exist_is_refused_with_the_list():
 
 @pytest.mark.parametrize("provider", TWO)
 @pytest.mark.parametrize("indent", [None, 2])
-def test_an_error_body_instead_of_a_stream_is_the_providers_error(provider: str, indent: int | None):
+def test_an_error_body_instead_of_a_stream_is_the_providers_error(
+    provider: str, indent: int | None
+):
     error = {"message": "Invalid API key", "type": "authentication_error"}
     payload = {"error": error} if provider == "openai_chat" else {"type": "error", "error": error}
     events = tr(provider, json.dumps(payload, indent=indent).encode())
@@ -248,9 +274,13 @@ CLAUDE_ANSWER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("provider", "answer"), [("openai_chat", CHAT_ANSWER), ("anthropic", CLAUDE_ANSWER)])
+@pytest.mark.parametrize(
+    ("provider", "answer"), [("openai_chat", CHAT_ANSWER), ("anthropic", CLAUDE_ANSWER)]
+)
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_whole_answer_instead_of_a_stream_is_read_or_told(provider: str, answer: dict, indent: int | None):
+def test_a_whole_answer_instead_of_a_stream_is_read_or_told(
+    provider: str, answer: dict, indent: int | None
+):
     """Either it is understood, or it ends as a failure; never as a finish with nothing in it."""
     events = tr(provider, json.dumps(answer, indent=indent).encode())
     assert_well_formed(events)
@@ -303,14 +333,25 @@ def test_closing_twice_and_feeding_after_the_close_is_calm():
 
 @pytest.mark.parametrize(
     ("reason", "broken"),
-    [("transport", "truncated"), ("idle", "truncated"), ("cancelled", "cancelled"), ("limit", "limit")],
+    [
+        ("transport", "truncated"),
+        ("idle", "truncated"),
+        ("cancelled", "cancelled"),
+        ("limit", "limit"),
+    ],
 )
 def test_a_failure_from_outside_breaks_what_is_open(reason: str, broken: str):
     pipe = Normalizer("openai_chat")
-    events = pipe.feed(hello("openai_chat")) + pipe.fail(reason, "the line went dead", retryable=True)
+    events = pipe.feed(hello("openai_chat")) + pipe.fail(
+        reason, "the line went dead", retryable=True
+    )
     assert_well_formed(events)
     assert [b.reason for b in broken_of(events)] == [broken]
-    assert (events[-1].reason, events[-1].error, events[-1].retryable) == (reason, "the line went dead", True)
+    assert (events[-1].reason, events[-1].error, events[-1].retryable) == (
+        reason,
+        "the line went dead",
+        True,
+    )
 
 
 @pytest.mark.parametrize("provider", TWO)

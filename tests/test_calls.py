@@ -94,7 +94,7 @@ def over() -> tuple[Desk, Call]:
 IN = {WAITING: waiting, OPEN: opened, CLOSED: closed, OVER: over}
 
 
-# --- the table ---------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 def test_the_table_is_total():
@@ -250,7 +250,12 @@ def test_end_of_a_normal_turn_gives_empty_arguments_to_empty_text(build, reason:
 @pytest.mark.parametrize("build", [opened, closed])
 @pytest.mark.parametrize(
     ("reason", "broken"),
-    [("length", "length"), ("content_filter", "truncated"), ("refusal", "truncated"), (None, "truncated")],
+    [
+        ("length", "length"),
+        ("content_filter", "truncated"),
+        ("refusal", "truncated"),
+        (None, "truncated"),
+    ],
 )
 def test_end_of_another_turn_never_invents_arguments(build, reason: str | None, broken: str):
     desk, _ = build()
@@ -303,7 +308,11 @@ def test_break_ends_any_call_that_is_not_over(state: State):
     desk.append(call, "") if state is CLOSED else desk.append(call, '{"a"')
     desk.break_all("provider_error", "they said so")
     told = desk.last()
-    assert (told.kind, told.reason, told.detail) == ("broken_tool_call", "provider_error", "they said so")
+    assert (told.kind, told.reason, told.detail) == (
+        "broken_tool_call",
+        "provider_error",
+        "they said so",
+    )
     assert told.raw == ("" if state is CLOSED else '{"a"')
     assert call.state is OVER
 
@@ -323,12 +332,14 @@ def test_parsable_is_not_finished():
     assert desk.last().raw == '{"a":1}'
 
 
-# --- any story ----------------------------------------------------------------------------------------
+# --- any story ------------------------------------------------------------------------------------
 
 TEXTS = st.sampled_from(["", "{", '{"a":1}', "}", '"x"', "{}", '{"a":', "1}"])
 STEPS = st.one_of(
     st.tuples(st.just("open"), st.sampled_from([None, "a", "b"]), st.sampled_from([None, "f"])),
-    st.tuples(st.just("hear"), st.sampled_from([None, "a", "c"]), st.sampled_from([None, "f", "g"])),
+    st.tuples(
+        st.just("hear"), st.sampled_from([None, "a", "c"]), st.sampled_from([None, "f", "g"])
+    ),
     st.tuples(st.sampled_from(["append", "extend", "settle", "merge_object"]), TEXTS, st.none()),
     st.tuples(st.sampled_from(["close", "end", "break"]), st.none(), st.none()),
 )
@@ -368,7 +379,7 @@ def test_whatever_is_said_each_started_call_ends_once(story, eager: bool):
             assert event.name
 
 
-# --- identity ---------------------------------------------------------------------------------------------
+# --- identity -------------------------------------------------------------------------------------
 
 
 def test_an_id_from_the_wire_is_natural_and_says_where_it_was_read():
@@ -381,7 +392,9 @@ def test_an_id_from_the_wire_is_natural_and_says_where_it_was_read():
 
 def test_another_identifier_that_serves_as_id_is_conflated():
     desk = Desk()
-    call = desk.open(Kind("computer", id_source="conflated"), id="item_1", field="item.id", name="f")
+    call = desk.open(
+        Kind("computer", id_source="conflated"), id="item_1", field="item.id", name="f"
+    )
     desk.append(call, "{}")
     desk.close(call)
     assert desk.last().provenance.id_source == "conflated"
@@ -492,7 +505,7 @@ def test_calls_keep_their_order_and_choices_their_own_end():
     assert desk.calls.unfinished(0) == []
 
 
-# --- closing copies against fragments -----------------------------------------------------------------------
+# --- closing copies against fragments -------------------------------------------------------------
 
 
 def test_a_copy_that_agrees_is_silent():
@@ -554,7 +567,7 @@ def test_a_stream_that_fails_undecided_breaks_the_call_with_its_fragments():
     assert (desk.last().kind, desk.last().raw) == ("broken_tool_call", '{"a":1}')
 
 
-# --- wires that say things again --------------------------------------------------------------------------
+# --- wires that say things again ------------------------------------------------------------------
 
 
 def extended(*texts: str) -> tuple[Desk, Any]:
@@ -622,14 +635,16 @@ def test_any_fragmentation_of_any_text_gives_its_value(cuts: list[int], text: st
     assert told.raw == text
 
 
-@given(st.lists(st.integers(1, 60), max_size=6), st.sampled_from(['{"a":1,"b":{"c":2}}', '{"x":"yz"}']))
+@given(
+    st.lists(st.integers(1, 60), max_size=6), st.sampled_from(['{"a":1,"b":{"c":2}}', '{"x":"yz"}'])
+)
 def test_any_growing_snapshots_of_any_text_give_its_value(cuts: list[int], text: str):
     _, told = extended(*[text[:c] for c in sorted({c for c in cuts if c < len(text)})], text)
     assert isinstance(told, ToolCall)
     assert told.raw == text
 
 
-# --- objects --------------------------------------------------------------------------------------------------
+# --- objects --------------------------------------------------------------------------------------
 
 
 def merged(*texts: str) -> tuple[Desk, Any]:
@@ -662,7 +677,7 @@ def test_objects_that_disagree_about_a_key_break_the_call():
     assert (told.kind, told.reason) == ("broken_tool_call", "invalid_json")
 
 
-# --- arguments that are no JSON object -----------------------------------------------------------------------
+# --- arguments that are no JSON object ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "key"), [(CUSTOM, "input"), (CODE, "code")])
@@ -707,7 +722,7 @@ def test_only_calls_of_the_client_make_a_turn_of_tool_calls():
     assert desk.calls.finished_client_call
 
 
-# --- what the provider ran ------------------------------------------------------------------------------------
+# --- what the provider ran ------------------------------------------------------------------------
 
 
 def test_a_result_is_paired_by_id_with_its_call():
@@ -734,7 +749,7 @@ def test_progress_names_its_call():
     assert (desk.last().call, desk.last().id, desk.last().status) == (0, "a", "searching")
 
 
-# --- limits ---------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 def test_more_calls_than_allowed_are_a_limit():

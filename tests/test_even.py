@@ -87,7 +87,7 @@ def test_a_field_is_added_to_an_object_and_to_nothing_else():
         _even.with_field(b"[1]", "type", "x")
 
 
-# --- what it gives on the wires ----------------------------------------------------------------------
+# --- what it gives on the wires -------------------------------------------------------------------
 
 
 def test_an_unknown_field_beside_a_call_is_noted_and_the_call_is_whole():
@@ -113,7 +113,8 @@ def test_a_field_of_another_type_is_left_aside_with_a_note():
 
 
 def test_arguments_as_an_object_keep_their_exact_text():
-    chunk = b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"n": 12345678901234567890, "x": 1.50}}}]}}]}\n\n'
+    call = b'{"index":0,"id":"a","function":{"name":"f","arguments":{"n": 12345678901234567890, "x": 1.50}}}'
+    chunk = b'data: {"choices":[{"delta":{"tool_calls":[' + call + b"]}}]}\n\n"
     events, pipe = traced("openai_chat", chunk + Chat.end())
     (call,) = calls_of(events)
     assert call.raw == '{"n": 12345678901234567890, "x": 1.50}'

@@ -42,7 +42,9 @@ ONE_OF_EACH = [
     e.ReasoningDelta("hm", 0, 0, {"signature": "abc"}),
     e.ToolCallStart(0, "call_1", "f"),
     e.ToolCallDelta(0, '{"a"'),
-    e.ToolCall(0, "call_1", "f", {"a": [1, 2.5, None]}, '{"a":[1,2.5,null]}', provenance=PROVENANCE),
+    e.ToolCall(
+        0, "call_1", "f", {"a": [1, 2.5, None]}, '{"a":[1,2.5,null]}', provenance=PROVENANCE
+    ),
     e.ToolCall(1, "call_2", "g", {}, "", "web-search", "provider", 1, PROVENANCE, {"x": 1}),
     e.BrokenToolCall(2, "call_3", "h", '{"a', "truncated", "cut", provenance=PROVENANCE),
     e.ToolProgress(0, "call_1", "searching"),
@@ -113,13 +115,25 @@ def test_orjson_writes_an_event_with_a_word_from_us():
 
 
 def test_what_the_wire_did_not_give_is_not_in_the_json():
-    assert event_to_dict(e.TextDelta("hi")) == {"kind": "text_delta", "text": "hi", "part": 0, "choice": 0}
-    assert event_to_dict(e.Finish("stop")) == {"kind": "finish", "reason": "stop", "raw_reason": None}
+    assert event_to_dict(e.TextDelta("hi")) == {
+        "kind": "text_delta",
+        "text": "hi",
+        "part": 0,
+        "choice": 0,
+    }
+    assert event_to_dict(e.Finish("stop")) == {
+        "kind": "finish",
+        "reason": "stop",
+        "raw_reason": None,
+    }
 
 
 def test_big_integers_survive_as_json():
     call = e.ToolCall(0, "a", "f", {"n": 2**80, "m": -(10**30)}, "")
-    assert event_from_dict(json.loads(event_to_json(call))).arguments == {"n": 2**80, "m": -(10**30)}
+    assert event_from_dict(json.loads(event_to_json(call))).arguments == {
+        "n": 2**80,
+        "m": -(10**30),
+    }
 
 
 def test_a_call_can_be_matched():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from streamnorm.exact import MAX_DEPTH, Refused, canonical, checksum, parse
 
-# --- what is JSON, and is not -------------------------------------------------------------------------
+# --- what is JSON, and is not ---------------------------------------------------------------------
 
 YES = {
     "null": ("null", None),
@@ -231,7 +231,7 @@ def test_a_lower_depth_can_be_asked_for_and_is_named():
         parse("[[[1]]]", max_depth=2)
 
 
-# --- laws -------------------------------------------------------------------------------------------
+# --- laws -----------------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -315,7 +315,7 @@ def test_a_key_said_twice_is_always_found(pairs, colon: str):
             parse(text)
 
 
-# --- canonical form -----------------------------------------------------------------------------------
+# --- canonical form -------------------------------------------------------------------------------
 
 # RFC 8785, appendix B: doubles by their bits, as ECMAScript writes them.
 NUMBER_TABLE = {

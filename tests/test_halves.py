@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -28,7 +29,9 @@ def chat_args(*fragments: str) -> bytes:
 
 def claude_args(*fragments: str) -> bytes:
     body = Messages.START + Messages.open(0, "toolu_1", "f")
-    return body + b"".join(Messages.args(0, f) for f in fragments) + Messages.close(0) + Messages.end()
+    return (
+        body + b"".join(Messages.args(0, f) for f in fragments) + Messages.close(0) + Messages.end()
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,9 @@ def test_stand_in_and_join_give_any_text_back(text: str):
     assert json.loads(pairs) == text
     # The same with every unit on its own, as it would be if each came in a payload of its own.
     units = text.encode("utf-16-be")
-    alone = [json.dumps(chr(int.from_bytes(units[i : i + 2], "big"))) for i in range(0, len(units), 2)]
+    alone = [
+        json.dumps(chr(int.from_bytes(units[i : i + 2], "big"))) for i in range(0, len(units), 2)
+    ]
     stood = "".join(json.loads(halves.stand_in(a.encode())) for a in alone)
     assert halves.join(stood) == text
 
@@ -107,11 +112,16 @@ def test_choices_and_parts_do_not_meet():
     body = Chat.delta({"content": HIGH}) + Chat.delta({"content": LOW}, choice=1)
     body += Chat.end("stop", choice=0).replace(Chat.DONE, b"") + Chat.end("stop", choice=1)
     events = tr("openai_chat", body)
-    assert [(e.choice, e.text) for e in events if e.kind == "text_delta"] == [(1, "\ufffd"), (0, "\ufffd")]
+    assert [(e.choice, e.text) for e in events if e.kind == "text_delta"] == [
+        (1, "\ufffd"),
+        (0, "\ufffd"),
+    ]
 
 
 def test_reasoning_is_mended_as_text_is():
-    body = Chat.delta({"reasoning_content": "a" + HIGH}) + Chat.delta({"reasoning_content": LOW + "b"})
+    body = Chat.delta({"reasoning_content": "a" + HIGH}) + Chat.delta(
+        {"reasoning_content": LOW + "b"}
+    )
     events = tr("openai_chat", body + Chat.end("stop"))
     assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == "a😀b"
 
@@ -163,7 +173,7 @@ def test_any_cut_of_any_text_gives_what_the_uncut_text_gives(units: list[str], c
     bounds = [0, *sorted(min(c, len(expected) // 2) for c in cuts), len(expected) // 2]
     texts = [
         expected[a * 2 : b * 2].decode("utf-16-be", "surrogatepass")
-        for a, b in zip(bounds, bounds[1:], strict=False)
+        for a, b in itertools.pairwise(bounds)
     ]
     told = text_of(tr("openai_chat", chat_text(*texts)))
     assert told == _replaced(expected)
@@ -186,5 +196,14 @@ def _replaced(utf16: bytes) -> str:
 
 
 def test_text_deltas_keep_their_part_and_choice_when_mended():
-    events = tr("anthropic", Messages.START + Messages.text("a" + HIGH, 3) + Messages.text(LOW, 3) + Messages.end("end_turn"))
-    assert [e for e in events if isinstance(e, TextDelta)] == [TextDelta("a", 3), TextDelta(GRIN, 3)]
+    events = tr(
+        "anthropic",
+        Messages.START
+        + Messages.text("a" + HIGH, 3)
+        + Messages.text(LOW, 3)
+        + Messages.end("end_turn"),
+    )
+    assert [e for e in events if isinstance(e, TextDelta)] == [
+        TextDelta("a", 3),
+        TextDelta(GRIN, 3),
+    ]

@@ -64,7 +64,11 @@ def test_the_size_of_an_event(provider: str, over: int, end: bytes):
     limit = 600
     text = Chat.text if provider == "openai_chat" else Messages.text
     room = limit - len(text("").rstrip(b"\n")) + over
-    body = around(provider, text("a") + text("x" * room) + text("z"), "stop" if provider == "openai_chat" else "end_turn")
+    body = around(
+        provider,
+        text("a") + text("x" * room) + text("z"),
+        "stop" if provider == "openai_chat" else "end_turn",
+    )
     body = body.replace(b"\n\n", end)
     if end != b"\n\n":
         body = body.replace(b"\ndata", b"\r\ndata").replace(b"\r\r\n", b"\r\n")
@@ -202,7 +206,11 @@ def test_names_and_ids(provider: str, over: int, what: str):
 def test_the_depth_of_arguments_breaks_one_call_and_not_the_stream(provider: str, over: int):
     depth = 10 + over
     deep = '{"a":' * depth + "1" + "}" * depth
-    events = tr(provider, around(provider, call(provider, deep) + call(provider, "{}", n=1)), limits=Limits(depth=10))
+    events = tr(
+        provider,
+        around(provider, call(provider, deep) + call(provider, "{}", n=1)),
+        limits=Limits(depth=10),
+    )
     assert [b.id for b in broken_of(events)] == (["call_0"] if over > 0 else [])
     assert len(calls_of(events)) == (1 if over > 0 else 2)
     assert events[-1].kind == "finish"
@@ -225,7 +233,7 @@ def test_limits_cannot_be_changed_and_have_names():
         Limits(5)
 
 
-# --- memory ---------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def held_after(provider: str, frames: int) -> int:

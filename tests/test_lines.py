@@ -44,7 +44,10 @@ def test_a_line_is_told_with_its_line_end_and_the_last_at_the_end():
     assert framer.rest() == [b'{"b":2}']
 
 
-@given(st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"{}", b" "])).map(b"".join), st.integers(1, 9))
+@given(
+    st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"{}", b" "])).map(b"".join),
+    st.integers(1, 9),
+)
 def test_any_bytes_in_any_chunking_give_what_a_split_gives(body: bytes, top: int):
     expected = [line.strip() for line in body.split(b"\n") if line.strip()]
     assert lines([body]) == lines(bytewise(body)) == lines(at_random(body, top, 1)) == expected

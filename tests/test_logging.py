@@ -61,7 +61,7 @@ def ends(events: list[Event]) -> list[ToolCall | BrokenToolCall]:
     return sorted(told, key=lambda e: e.call)
 
 
-# --- requirement 1: the id is found, and every line carries it ------------------------------------------------------
+# --- requirement 1: the id is found, and every line carries it ------------------------------------
 
 
 @over_takes()
@@ -70,7 +70,9 @@ def test_every_line_about_a_call_carries_its_id(path: Path):
     events, lines = logged(path.parent.name, body, seed=take.seed)
     starts = [e for e in events if isinstance(e, ToolCallStart)]
     started = named(lines, "tool_call.started")
-    assert [(s["call"], s["call_id"], s["name"]) for s in started] == [(e.call, e.id, e.name) for e in starts]
+    assert [(s["call"], s["call_id"], s["name"]) for s in started] == [
+        (e.call, e.id, e.name) for e in starts
+    ]
     assert {s["log_level"] for s in started} <= {"debug"}
     finished = named(lines, "tool_call.finished")
     told = [e for e in events if isinstance(e, ToolCall)]
@@ -111,7 +113,11 @@ def test_a_line_says_where_the_id_was_read(provider: str, field: str, log: list[
         body = Messages.START + Messages.open(0, "call_1", "f") + Messages.close(0) + Messages.end()
     run(provider, [body])
     for line in named(log, "tool_call.started") + named(log, "tool_call.finished"):
-        assert (line["call_id"], line["wire_field"], line["id_source"]) == ("call_1", field, "natural")
+        assert (line["call_id"], line["wire_field"], line["id_source"]) == (
+            "call_1",
+            field,
+            "natural",
+        )
 
 
 def test_lines_carry_the_response_id(log: list[Line]):
@@ -119,7 +125,7 @@ def test_lines_carry_the_response_id(log: list[Line]):
     assert {line["response_id"] for line in log} == {"chatcmpl-1"}
 
 
-# --- requirement 2 and 3: a missing id -----------------------------------------------------------------------------
+# --- requirement 2 and 3: a missing id ------------------------------------------------------------
 
 WITHOUT_ID = {
     "openai_chat": Chat.call(0, None, "f", '{"pin":"canary-1234"}') + Chat.end(),
@@ -135,7 +141,9 @@ WITH_EMPTY_ID = {
 
 @pytest.mark.parametrize("body", [WITHOUT_ID, WITH_EMPTY_ID], ids=["missing", "empty"])
 @pytest.mark.parametrize("provider", WITHOUT_ID)
-def test_a_missing_id_is_one_warning_with_reason_strategy_and_structure(body, provider: str, log: list[Line]):
+def test_a_missing_id_is_one_warning_with_reason_strategy_and_structure(
+    body, provider: str, log: list[Line]
+):
     (call,) = calls_of(run(provider, [body[provider]]))
     (warning,) = named(log, "call.id_synthetic")
     assert warning["log_level"] == "warning"
@@ -179,7 +187,7 @@ def test_a_tolerance_is_logged_once_and_counted_every_time(log: list[Line]):
     assert pipe.notes["wire.keepalive"] == 50
 
 
-# --- requirement 3: the summary -------------------------------------------------------------------------------------
+# --- requirement 3: the summary -------------------------------------------------------------------
 
 
 @over_takes()
@@ -208,7 +216,7 @@ def test_the_summary_counts_the_notes(log: list[Line]):
     assert log[-1]["notes"] == {"wire.keepalive": 1, "call.id_synthetic": 1}
 
 
-# --- what is not logged -------------------------------------------------------------------------------------------
+# --- what is not logged ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("provider", ["openai_chat", "anthropic"])
@@ -217,9 +225,18 @@ def test_nothing_is_logged_per_delta(provider: str):
         text = "x" * deltas
         if provider == "openai_chat":
             opening = Chat.text("t") * deltas + Chat.call(0, "a", "f", '{"a":"')
-            return opening + Chat.call(0, None, None, "x") * deltas + Chat.call(0, None, None, '"}') + Chat.end()
+            return (
+                opening
+                + Chat.call(0, None, None, "x") * deltas
+                + Chat.call(0, None, None, '"}')
+                + Chat.end()
+            )
         opening = Messages.START + Messages.text("t") * deltas + Messages.open(1, "a", "f")
-        args = Messages.args(1, '{"a":"') + b"".join(Messages.args(1, c) for c in text) + Messages.args(1, '"}')
+        args = (
+            Messages.args(1, '{"a":"')
+            + b"".join(Messages.args(1, c) for c in text)
+            + Messages.args(1, '"}')
+        )
         return opening + args + Messages.close(1) + Messages.end()
 
     few, many = (logged(provider, body(n))[1] for n in (1, 300))
@@ -248,7 +265,12 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def test_the_chunking_does_not_change_the_log():
-    body = Chat.call(0, None, "f", '{"a":') + b": ping\n\n" + Chat.call(0, None, None, "1}") + Chat.end()
+    body = (
+        Chat.call(0, None, "f", '{"a":')
+        + b": ping\n\n"
+        + Chat.call(0, None, None, "1}")
+        + Chat.end()
+    )
     _, whole = logged("openai_chat", body)
     with structlog.testing.capture_logs() as cut:
         run("openai_chat", at_random(body, 9, 1))
@@ -256,14 +278,14 @@ def test_the_chunking_does_not_change_the_log():
     assert cut == whole
 
 
-# --- hostile text ----------------------------------------------------------------------------------------------------
+# --- hostile text ---------------------------------------------------------------------------------
 
 RENDERERS = {
     "console": lambda: structlog.dev.ConsoleRenderer(colors=False),
     "console in colour": lambda: structlog.dev.ConsoleRenderer(colors=True),
-    "logfmt": lambda: structlog.processors.LogfmtRenderer(),
-    "json": lambda: structlog.processors.JSONRenderer(),
-    "key value": lambda: structlog.processors.KeyValueRenderer(),
+    "logfmt": structlog.processors.LogfmtRenderer,
+    "json": structlog.processors.JSONRenderer,
+    "key value": structlog.processors.KeyValueRenderer,
 }
 HOSTILE = "\x1b[41m\r\nFAKE LINE\x00\x07\x7f\x9b\u202e\u2028\u2029\u0085\u200b\ufeff"
 
@@ -294,14 +316,19 @@ def rendered(renderer: Any, bodies: list[tuple[str, bytes]]) -> tuple[str, int]:
 def hostile_bodies(text: str) -> list[tuple[str, bytes]]:
     """The text in every place from which it could reach a line."""
     short = text[:200]
-    chat = Chat.call(0, None, short or "f", "{}") + Chat.call(1, short, "g", '{"a"') + Chat.end(short or "x")
+    one_line = short.replace("\n", "").replace("\r", "")
+    chat = (
+        Chat.call(0, None, short or "f", "{}")
+        + Chat.call(1, short, "g", '{"a"')
+        + Chat.end(short or "x")
+    )
     heading = json.dumps("chatcmpl-1" + short).encode()
     odd = json.dumps({"type": "odd" + short, "object": short, short: 1}).encode()
     claude = Messages.START.replace(b'"msg_1"', heading) + Messages.open(0, short, short)
     return [
         ("openai_chat", chat.replace(b'"chatcmpl-1"', heading)),
         ("openai_chat", Chat.text("a") + b"data: " + odd + b"\n\n" + Chat.end("stop")),
-        ("openai_chat", Chat.call(0, short, short, "{") + b"data: not json " + short.encode().replace(b"\n", b"").replace(b"\r", b"") + b"\n\n"),
+        ("openai_chat", Chat.call(0, short, short, "{") + b"data: not json " + one_line.encode() + b"\n\n"),
         ("anthropic", claude + Messages.close(0) + Messages.end(short or "x")),
         ("anthropic", Messages.START + b"data: " + odd + b"\n\n" + Messages.open(1, None, short) + Messages.end()),
     ]  # fmt: skip
@@ -309,7 +336,11 @@ def hostile_bodies(text: str) -> list[tuple[str, bytes]]:
 
 def commanding(page: str) -> list[str]:
     """Characters of a page that move a cursor, end a line, turn or hide text."""
-    bad = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u200b\ufeff"}
+    bad = {
+        *map(chr, range(0x20)),
+        *map(chr, range(0x7F, 0xA0)),
+        *"\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u200b\ufeff",
+    }
     return [c for c in page if c in bad and c != "\n"]
 
 
@@ -339,12 +370,13 @@ def test_a_long_text_of_the_wire_is_cut():
     assert all(len(str(value)) < 400 for line in lines for value in line.values())
 
 
-# --- without any set-up, and with the standard library's ----------------------------------------------------------------
+# --- without any set-up, and with the standard library's ------------------------------------------
 
 QUIET = """
 from streamnorm import Normalizer
 pipe = Normalizer("openai_chat")
-events = pipe.feed(b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{"}}]}}]}\\n\\n')
+call = b'{"index":0,"function":{"name":"f","arguments":"{"}}'
+events = pipe.feed(b'data: {"choices":[{"delta":{"tool_calls":[' + call + b"]}}]}\\n\\n")
 events += pipe.close()
 assert [e.kind for e in events][-1] == "failed"
 assert pipe.notes["call.id_synthetic"] == 1

@@ -31,7 +31,12 @@ def test_the_same_stand_in_mints_the_same_ids():
 
 
 def test_ids_never_repeat_within_a_stream_or_between_streams():
-    ids = [Mint(f"{stream}").id(n, salt) for stream in range(50) for n in range(100) for salt in ("", "x")]
+    ids = [
+        Mint(f"{stream}").id(n, salt)
+        for stream in range(50)
+        for n in range(100)
+        for salt in ("", "x")
+    ]
     assert len(set(ids)) == len(ids)
 
 
@@ -65,7 +70,10 @@ def test_minted_ids_are_told_as_synthetic():
 def test_the_library_has_no_weak_source_of_ids():
     weak = {"random", "uuid", "time", "datetime"}
     root = Path(streamnorm.__file__).parent
-    core = [root / f for f in ("mint.py", "calls.py", "normalizer.py", "exact.py", "events.py", "halves.py")]
+    core = [
+        root / f
+        for f in ("mint.py", "calls.py", "normalizer.py", "exact.py", "events.py", "halves.py")
+    ]
     for path in core + sorted((root / "providers").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

@@ -18,7 +18,9 @@ SOURCE = sorted(Path(streamnorm.__file__).parent.rglob("*.py"))
 
 def strings_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
-    return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return {
+        n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    }
 
 
 def told_in(path: Path) -> set[str]:
@@ -26,7 +28,11 @@ def told_in(path: Path) -> set[str]:
     told = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and node.args:
-            function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            function = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
             if function in {"note", "_note", "_tell", "tell"}:
                 told |= {
                     n.value for n in ast.walk(node.args[0])
@@ -74,14 +80,16 @@ def test_notes_are_counted_by_name():
 
 
 def test_a_stream_without_oddities_has_no_notes():
-    body = Messages.START + Messages.text("hi") + Messages.open(1, "a", "f") + Messages.args(1, "{}")
+    body = (
+        Messages.START + Messages.text("hi") + Messages.open(1, "a", "f") + Messages.args(1, "{}")
+    )
     _, pipe = traced("anthropic", body + Messages.close(1) + Messages.end())
     assert pipe.notes == {}
     _, pipe = traced("openai_chat", Chat.text("hi") + Chat.call(0, "a", "f", "{}") + Chat.end())
     assert pipe.notes == {}
 
 
-# --- strict -------------------------------------------------------------------------------------------------
+# --- strict ---------------------------------------------------------------------------------------
 
 ODD = {
     "call.id_synthetic": Chat.text("hi") + Chat.call(0, None, "f", "{}") + Chat.end(),
@@ -122,24 +130,40 @@ def test_strict_says_in_which_frame_in_any_chunking():
     for chunks in ([body], [bytes([b]) for b in body]):
         pipe = Normalizer("openai_chat", strict=True)
         with pytest.raises(NoteRaised) as error:
-            for chunk in chunks:
-                pipe.feed(chunk)
+            feed_all(pipe, chunks)
         assert error.value.frame == 3
 
 
+def feed_all(pipe: Normalizer, chunks: list[bytes]) -> None:
+    for chunk in chunks:
+        pipe.feed(chunk)
+
+
 def test_strict_lets_through_what_is_only_information():
-    body = b": ping\n\n" + Chat.text("hi") + sse({"choices": [{"delta": {}}], "new_field": 1}) + Chat.end("stop")
+    body = (
+        b": ping\n\n"
+        + Chat.text("hi")
+        + sse({"choices": [{"delta": {}}], "new_field": 1})
+        + Chat.end("stop")
+    )
     events, pipe = piped("openai_chat", [body], strict=True)
     assert events[-1].kind == "finish"
     assert pipe.notes["wire.keepalive"] == 1
     assert pipe.notes["wire.field_unknown"] == 1
 
 
-# --- the structure of a payload -----------------------------------------------------------------------------
+# --- the structure of a payload -------------------------------------------------------------------
 
 
 def test_a_structure_has_keys_and_types_and_no_values():
-    payload = {"id": None, "n": 1.5, "ok": True, "args": {"pin": "1234"}, "many": ["x", "y"], "none": []}
+    payload = {
+        "id": None,
+        "n": 1.5,
+        "ok": True,
+        "args": {"pin": "1234"},
+        "many": ["x", "y"],
+        "none": [],
+    }
     assert structure(payload) == {
         "id": "NoneType", "n": "float", "ok": "bool", "args": {"pin": "str"}, "many": ["str"], "none": [],
     }  # fmt: skip

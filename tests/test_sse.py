@@ -233,7 +233,7 @@ def test_what_stands_before_the_data_of_usual_frames(frame: bytes, head: bytes):
     assert SSE().head_of(frame) == head
 
 
-# --- against the reference, for any bytes -----------------------------------------------------------
+# --- against the reference, for any bytes ---------------------------------------------------------
 
 PIECES = st.sampled_from(
     [b"data", b"data:", b"data: ", b"event: e", b"event:", b"id: 1", b"retry: 3", b":", b": c",
@@ -280,7 +280,7 @@ def test_the_quick_way_to_data_never_reads_other_json_than_the_slow_one(body: by
         assert msgspec.json.decode(data) == quick
 
 
-# --- size --------------------------------------------------------------------------------------------
+# --- size -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [99, 100, 101])

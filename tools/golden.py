@@ -62,8 +62,12 @@ def _lines(data: bytes) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """0: nothing to do, or written; 1: ``--check`` found a difference."""
-    parser = argparse.ArgumentParser(prog="python -m tools.golden", description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 if anything differs")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.golden", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 if anything differs"
+    )
     parser.add_argument("paths", nargs="*", type=Path, default=[RECORDINGS], metavar="PATH")
     options = parser.parse_args(argv)
     changed = unchanged = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error, Result
 from ._base import Json, Told, Wire, dumps, fragments, sse
@@ -14,14 +15,14 @@ class Anthropic(Wire):
     name = "anthropic"
     MODEL = "claude-sonnet-4-5-20250929"
     KEEP_ALIVE = b'event: ping\ndata: {"type": "ping"}\n\n'
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "end_turn",
         "tool_calls": "tool_use",
         "length": "max_tokens",
         "refusal": "refusal",
         "pause": "pause_turn",
     }
-    CODES = {  # noqa: RUF012
+    CODES: ClassVar[Mapping[str, str]] = {
         "overloaded": "overloaded_error",
         "rate_limit": "rate_limit_error",
         "server": "api_error",

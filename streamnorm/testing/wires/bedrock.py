@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from zlib import crc32
 
 from ..steps import Call, Error, Result
@@ -17,13 +18,13 @@ class Bedrock(Wire):
     MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
     CONTENT_TYPE = "application/vnd.amazon.eventstream"
     KEEP_ALIVE = b""  # this framing has none
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "end_turn",
         "tool_calls": "tool_use",
         "length": "max_tokens",
         "content_filter": "content_filtered",
     }
-    CODES = {  # noqa: RUF012
+    CODES: ClassVar[Mapping[str, str]] = {
         "overloaded": "serviceUnavailableException",
         "rate_limit": "throttlingException",
         "server": "internalServerException",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error
 from ._base import Json, Told, Wire, fragments, sse
@@ -13,7 +14,7 @@ class Cohere(Wire):
 
     name = "cohere"
     MODEL = "command-a-03-2025"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "COMPLETE",
         "tool_calls": "TOOL_CALL",
         "length": "MAX_TOKENS",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error, Result
 from ._base import Json, Told, Wire, fragments, sse
@@ -13,20 +14,20 @@ class Gemini(Wire):
 
     name = "gemini"
     MODEL = "gemini-3-flash-preview"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "STOP",
         "tool_calls": "STOP",
         "length": "MAX_TOKENS",
         "content_filter": "SAFETY",
     }
-    CODES = {  # noqa: RUF012
+    CODES: ClassVar[Mapping[str, str]] = {
         "overloaded": "UNAVAILABLE",
         "rate_limit": "RESOURCE_EXHAUSTED",
         "server": "INTERNAL",
         "invalid": "INVALID_ARGUMENT",
         "auth": "UNAUTHENTICATED",
     }
-    NUMBERS = {  # noqa: RUF012
+    NUMBERS: ClassVar[Mapping[str, int]] = {
         "UNAVAILABLE": 503,
         "RESOURCE_EXHAUSTED": 429,
         "INVALID_ARGUMENT": 400,
@@ -81,12 +82,12 @@ class Interactions(Wire):
 
     name = "gemini_interactions"
     MODEL = "gemini-3-flash-preview"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "completed",
         "tool_calls": "requires_action",
         "length": "incomplete",
     }
-    CODES = {"overloaded": "unavailable", "rate_limit": "resource_exhausted"}  # noqa: RUF012
+    CODES: ClassVar[Mapping[str, str]] = {"overloaded": "unavailable", "rate_limit": "resource_exhausted"}
 
     def __init__(self, key: str) -> None:
         super().__init__(key)

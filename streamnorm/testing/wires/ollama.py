@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error
 from ._base import Json, Told, Wire, dumps, fragments
@@ -15,7 +16,7 @@ class Ollama(Wire):
     MODEL = "qwen3:4b"
     CONTENT_TYPE = "application/x-ndjson"
     KEEP_ALIVE = b"\n"
-    REASONS = {"stop": "stop", "tool_calls": "stop", "length": "length"}  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {"stop": "stop", "tool_calls": "stop", "length": "length"}
 
     def __init__(self, key: str) -> None:
         super().__init__(key)

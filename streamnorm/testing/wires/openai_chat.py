@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error, Result
 from ._base import Json, Told, Wire, dumps, fragments, sse
@@ -13,14 +14,14 @@ class Chat(Wire):
 
     name = "openai_chat"
     MODEL = "gpt-4.1-mini-2025-04-14"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "stop",
         "tool_calls": "tool_calls",
         "length": "length",
         "content_filter": "content_filter",
     }
-    CODES = {  # noqa: RUF012
-        "overloaded": "server_is_overloaded",
+    CODES: ClassVar[Mapping[str, str]] = {
+        "overloaded": "server_error",
         "rate_limit": "rate_limit_exceeded",
         "server": "server_error",
         "invalid": "invalid_request_error",
@@ -100,7 +101,7 @@ class Mistral(Chat):
 
     name = "mistral"
     MODEL = "mistral-small-latest"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "stop",
         "tool_calls": "tool_calls",
         "length": "length",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..steps import Call, Error, Result
 from ._base import Json, Told, Wire, dumps, fragments, sse
@@ -15,14 +16,14 @@ class Responses(Wire):
 
     name = "openai_responses"
     MODEL = "gpt-5.1-2025-11-13"
-    REASONS = {  # noqa: RUF012
+    REASONS: ClassVar[Mapping[str, str]] = {
         "stop": "",
         "tool_calls": "",
         "length": "max_output_tokens",
         "content_filter": "content_filter",
     }
-    CODES = {  # noqa: RUF012
-        "overloaded": "server_is_overloaded",
+    CODES: ClassVar[Mapping[str, str]] = {
+        "overloaded": "server_error",
         "rate_limit": "rate_limit_exceeded",
         "server": "server_error",
         "invalid": "invalid_request_error",

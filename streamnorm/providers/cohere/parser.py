@@ -14,17 +14,16 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ..calls import Call, State
-from ..events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
-from . import _even
-from ._base import (
+from ...calls import Call, State
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
+from .. import _even
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -33,7 +32,7 @@ from ._base import (
     first_text,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "CohereParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -348,8 +347,3 @@ def _failure(ending: Ending) -> Failure:
     message = error.get("message") if isinstance(error, dict) else error
     said = str(message or f"the answer ended with {raw}")
     return Failure("provider_error", said, raw, raw in ERRORS)
-
-
-PROVIDER = Provider(
-    "cohere", "Cohere v2 chat", "SSE", "api.cohere.com and its deployments", CohereParser, ITEMS
-)

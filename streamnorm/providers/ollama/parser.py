@@ -14,19 +14,18 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ..events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from ..framing import Framer
-from ..framing.lines import Lines
-from ..framing.sse import SSE
-from . import _even
-from ._base import (
+from ...events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...framing import Framer
+from ...framing.lines import Lines
+from ...framing.sse import SSE
+from .. import _even
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -35,7 +34,7 @@ from ._base import (
     plain,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "OllamaParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -211,8 +210,3 @@ def _failure(error: Any) -> Failure:
     code = next((str(c) for c in (said.get("code"), said.get("type")) if c), None)
     message = first_text(said.get("message"), code)
     return Failure("provider_error", message or "the provider reported an error", code)
-
-
-PROVIDER = Provider(
-    "ollama", "Ollama", "NDJSON", "/api/chat and /api/generate of any Ollama", OllamaParser, ITEMS
-)

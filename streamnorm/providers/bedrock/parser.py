@@ -15,20 +15,19 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ..calls import FUNCTION, Call, Kind, State
-from ..events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from ..framing import Framer
-from ..framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
-from ..framing.lines import Lines
-from . import _even
-from ._base import (
+from ...calls import FUNCTION, Call, Kind, State
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...framing import Framer
+from ...framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
+from ...framing.lines import Lines
+from .. import _even
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -36,7 +35,7 @@ from ._base import (
     first_text,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "BedrockParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -425,8 +424,3 @@ FIELDS: dict[str, Handler] = {
 _EVENTS = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
 }  # fmt: skip
-
-PROVIDER = Provider(
-    "bedrock", "Amazon Bedrock ConverseStream", "AWS event stream",
-    "/model/…/converse-stream of bedrock-runtime", BedrockParser, ITEMS,
-)  # fmt: skip

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ..calls import FUNCTION, OPEN, Call, Kind, State
-from ..events import (
+from ...calls import FUNCTION, OPEN, Call, Kind, State
+from ...events import (
     Citation,
     Echo,
     Event,
@@ -26,18 +26,17 @@ from ..events import (
     Unrecognized,
     Usage,
 )
-from ..framing import Framer
-from ..framing.lines import Whole
-from ..framing.sse import SSE
-from . import _even
-from ._base import (
+from ...framing import Framer
+from ...framing.lines import Whole
+from ...framing.sse import SSE
+from .. import _even
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -46,7 +45,7 @@ from ._base import (
     first_text,
 )
 
-__all__ = ["PROVIDER", "ChatParser"]
+__all__ = ["ITEMS", "ChatParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -737,10 +736,3 @@ def _failure(error: Any) -> Failure:
     return Failure(
         "provider_error", message or "the provider reported an error", code, code in RETRYABLE
     )
-
-
-PROVIDER = Provider(
-    "openai_chat", "OpenAI Chat Completions", "SSE",
-    "OpenAI, Azure, vLLM, Ollama /v1, OpenRouter, Groq, DeepSeek, Copilot, Perplexity …",
-    ChatParser, ITEMS,
-)  # fmt: skip

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ..events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from ._base import Decode, Handler, Item, Provider, StreamFailed, Wire, count, first_text
-from .openai_chat import ChatParser, Entry, _failure
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from .._base import Decode, Handler, Item, StreamFailed, Wire, count, first_text
+from ..openai_chat.parser import ChatParser, Entry, _failure
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "MistralParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -195,7 +195,3 @@ CHUNKS: dict[str, Handler] = {
         MistralParser._media,
     ),
 }
-
-PROVIDER = Provider(
-    "mistral", "Mistral chat", "SSE", "api.mistral.ai and its gateways", MistralParser, ITEMS
-)

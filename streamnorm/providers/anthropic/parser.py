@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ..calls import OPEN, Call, Kind, State
-from ..events import (
+from ...calls import OPEN, Call, Kind, State
+from ...events import (
     Citation,
     Event,
     FinishReason,
@@ -24,14 +24,13 @@ from ..events import (
     ToolCallDelta,
     Usage,
 )
-from ._base import (
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -39,7 +38,7 @@ from ._base import (
     first_text,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["CALLS", "ITEMS", "AnthropicParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -398,8 +397,3 @@ DELTAS: dict[type, Handler] = {
     Cited: AnthropicParser._cited,
     Compaction: AnthropicParser._compaction,
 }
-
-PROVIDER = Provider(
-    "anthropic", "Anthropic Messages", "SSE", "api.anthropic.com and its gateways",
-    AnthropicParser, ITEMS,
-)  # fmt: skip

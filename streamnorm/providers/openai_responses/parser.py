@@ -19,8 +19,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ..calls import OPEN, Call, Kind, State
-from ..events import (
+from ...calls import OPEN, Call, Kind, State
+from ...events import (
     Citation,
     Echo,
     Event,
@@ -33,17 +33,16 @@ from ..events import (
     Unrecognized,
     Usage,
 )
-from ..framing import Framer
-from ..framing.lines import Whole
-from ..framing.sse import SSE
-from . import _even
-from ._base import (
+from ...framing import Framer
+from ...framing.lines import Whole
+from ...framing.sse import SSE
+from .. import _even
+from .._base import (
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -52,7 +51,7 @@ from ._base import (
     first_text,
 )
 
-__all__ = ["PROVIDER", "ResponsesParser", "Tool", "payload_types", "tools_by_type"]
+__all__ = ["CALL_ID", "ITEM_ID", "TOOLS", "ResponsesParser", "Tool", "tools_by_type"]
 
 Out: TypeAlias = list[Event]
 
@@ -936,8 +935,3 @@ def _any_of(kinds: Any) -> Any:
 
 
 P.decode = staticmethod(msgspec.json.Decoder(_any_of(P.KINDS)).decode)
-
-PROVIDER = Provider(
-    "openai_responses", "OpenAI Responses", "SSE", "OpenAI, Azure OpenAI, Copilot, vLLM, OpenRouter …",
-    ResponsesParser, tuple(tool.item for tool in TOOLS),
-)  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ..calls import FUNCTION, Call, Kind
-from ..events import (
+from ...calls import FUNCTION, Call, Kind
+from ...events import (
     Citation,
     Echo,
     Event,
@@ -27,12 +27,12 @@ from ..events import (
     Unrecognized,
     Usage,
 )
-from ..framing import Fields, Framer
-from ..framing.json_array import JsonArray
-from ..framing.lines import Whole
-from ..framing.sse import SSE
-from . import _even
-from ._base import (
+from ...framing import Fields, Framer
+from ...framing.json_array import JsonArray
+from ...framing.lines import Whole
+from ...framing.sse import SSE
+from .. import _even
+from .._base import (
     UNREADABLE,
     Decode,
     Failure,
@@ -40,7 +40,6 @@ from ._base import (
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     Wire,
     count,
@@ -48,7 +47,7 @@ from ._base import (
     plain,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "GeminiParser"]
 
 Out: TypeAlias = list[Event]
 Step: TypeAlias = str | int
@@ -946,9 +945,3 @@ def _failure(error: Any) -> Failure:
     code = first_text(error.get("status")) or (None if number is None else str(number))
     message = first_text(error.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code, bool({code, str(number)} & RETRYABLE))
-
-
-PROVIDER = Provider(
-    "gemini", "Gemini generateContent", "SSE, JSON array",
-    "Gemini API, Vertex AI, Code Assist", GeminiParser, ITEMS,
-)  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ..calls import Call, Kind, State
-from ..events import (
+from ...calls import Call, Kind, State
+from ...events import (
     Citation,
     Echo,
     Event,
@@ -27,17 +27,16 @@ from ..events import (
     Unrecognized,
     Usage,
 )
-from ..framing import Framer
-from ..framing.lines import Whole
-from ..framing.sse import SSE
-from ._base import (
+from ...framing import Framer
+from ...framing.lines import Whole
+from ...framing.sse import SSE
+from .._base import (
     Decode,
     Failure,
     Handler,
     Heading,
     Item,
     Parser,
-    Provider,
     StreamFailed,
     StreamOver,
     Wire,
@@ -47,7 +46,7 @@ from ._base import (
     plain,
 )
 
-__all__ = ["PROVIDER"]
+__all__ = ["ITEMS", "InteractionsParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -567,9 +566,3 @@ def _failure(error: Any) -> Failure:
     code = next((str(c) for c in (said.get("code"), said.get("status")) if c), None)
     message = first_text(said.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code, (code or "").lower() in RETRYABLE)
-
-
-PROVIDER = Provider(
-    "gemini_interactions", "Gemini Interactions", "SSE", "Gemini API, /interactions",
-    InteractionsParser, ITEMS,
-)  # fmt: skip

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..events import IdSource
-from ._base import Provider
-from .anthropic import AnthropicParser
-from .openai_chat import ChatParser
-from .openai_responses import CALL_ID, ITEM_ID, TOOLS, ResponsesParser, Tool, tools_by_type
+from ...events import IdSource
+from ..openai_responses.parser import CALL_ID, ITEM_ID, TOOLS, ResponsesParser, Tool, tools_by_type
 
-__all__ = ["PROVIDER"]
+__all__ = ["FOUNDRY_TOOLS", "FoundryParser"]
 
 _JSON = ("text", "arguments")
 ACTION_ID: tuple[tuple[str, IdSource], ...] = (("action_id", "conflated"), ("id", "conflated"))
@@ -58,11 +55,3 @@ class FoundryParser(ResponsesParser):
 
     name = "azure_foundry"
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(TOOLS, FOUNDRY_TOOLS)
-
-
-PROVIDER = Provider(
-    "azure_foundry", "Azure AI Foundry", "SSE",
-    "Foundry projects and deployments (Responses superset; Chat and Messages are told apart)",
-    FoundryParser, tuple(tool.item for tool in (*TOOLS, *FOUNDRY_TOOLS)),
-    (FoundryParser, ChatParser, AnthropicParser),
-)  # fmt: skip

@@ -1,0 +1,226 @@
+"""An address and a request body come in; a ``Stream`` goes out.
+
+Rule: a request is sent again only while nothing of an answer was heard: on errors of the connection
+and on the statuses 408, 409, 429 and 5xx, after the pause that the server asks for. Once a byte of
+the body is here it never is, as what was heard cannot be unheard.
+
+Why not httpx-sse's ``aconnect_sse``: it yields events of decoded text, so bytes could neither be
+recorded nor be read by the framings that are no SSE; it does not look at the status; and as a
+generator it holds the response open across a yield. The request itself is three lines of httpx.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from .errors import ProviderError, UsageError
+from .normalizer import Normalizer
+from .providers import AUTO, provider_row
+from .refusals import BODY, refusal
+from .sources import Facts, Item, Source, is_transport, provider_of_url, source_of
+from .stream import IDLE, Stream
+
+if TYPE_CHECKING:
+    import os
+
+    from .limits import Limits
+
+__all__ = ["connect"]
+
+# httpx gives up reading after 5 s, which ends every model that thinks first. Our idle timer counts
+# events, so the socket's own timer only has to outlast it.
+TIMEOUT = (10.0, 600.0, 60.0, 60.0)  # seconds to connect, read, write, and wait for the pool
+PATIENCE = 60.0  # seconds; a server that asks for a longer pause is not asked again
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+HEADERS = {"accept": "text/event-stream, */*;q=0.5", "cache-control": "no-store"}
+
+# Where providers with one address listen, and a header that each request there needs.
+ADDRESSES: dict[str, tuple[str, dict[str, str]]] = {
+    "anthropic": ("https://api.anthropic.com/v1/messages", {"anthropic-version": "2023-06-01"}),
+    "openai_chat": ("https://api.openai.com/v1/chat/completions", {}),
+    "openai_responses": ("https://api.openai.com/v1/responses", {}),
+    "mistral": ("https://api.mistral.ai/v1/chat/completions", {}),
+    "cohere": ("https://api.cohere.com/v2/chat", {}),
+    "ollama": ("http://127.0.0.1:11434/api/chat", {}),
+}
+
+
+def connect(
+    url_or_provider: str,
+    *,
+    json: Any = None,
+    headers: Mapping[str, str] | None = None,
+    provider: str | None = None,
+    client: Any = None,
+    retries: int = 2,
+    patience: float = PATIENCE,
+    timeout: Any = None,
+    record: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    strict: bool = False,
+    seed: str | None = None,
+    idle: float | None = IDLE,
+    deadline: float | None = None,
+    on_bad_event: str = "fail",
+) -> Stream:
+    """Post a request and read the answer as events. Nothing is sent before the first read.
+
+    ``url_or_provider``: an address, or the name of a provider that has a well-known one. ``client``
+    is an ``AsyncClient`` of httpx or httpx2 to use (and leave open); otherwise one is made and
+    closed with the stream. ``json`` is sent as it is, so it must ask for a stream.
+
+    ``retries``: how often to ask again, before anything was heard, pausing as ``retry-after`` says;
+    a pause longer than ``patience`` seconds is left to the caller (``ProviderError.retry_after``).
+    The other options are those of ``normalize``.
+
+    ::
+
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "messages": [...]}
+        async with connect("anthropic", json=body, headers={"x-api-key": key}) as stream:
+            async for call in stream.calls(): ...
+    """
+    url, known = _address(url_or_provider)
+    name = provider or (provider_of_url(url) if "://" in url_or_provider else url_or_provider)
+    source = Connection(
+        url, json=json, headers=HEADERS | known | {k.lower(): v for k, v in (headers or {}).items()},
+        client=client, retries=retries, patience=patience, timeout=timeout, provider=name,
+    )  # fmt: skip
+    pipe = Normalizer(
+        name or AUTO, limits=limits, strict=strict, seed=seed, on_bad_event=on_bad_event
+    )
+    return Stream(source, pipe, record=record, idle=idle, deadline=deadline)
+
+
+def _address(url_or_provider: str) -> tuple[str, dict[str, str]]:
+    if "://" in url_or_provider:
+        return url_or_provider, {}
+    provider_row(url_or_provider)  # raises with the names there are
+    if url_or_provider not in ADDRESSES:
+        raise UsageError(
+            f"{url_or_provider!r} has no address of its own: connect(url, provider="
+            f"{url_or_provider!r}, ...). Those that have: {', '.join(ADDRESSES)}"
+        )
+    return ADDRESSES[url_or_provider]
+
+
+class Connection(Source):
+    """A source that is opened by the first read, and again if that fails in a way that may pass."""
+
+    ready = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        json: Any,
+        headers: dict[str, str],
+        client: Any,
+        retries: int,
+        patience: float,
+        timeout: Any,
+        provider: str | None,
+    ) -> None:
+        super().__init__(provider=provider, facts=Facts(url=url, request_headers=headers))
+        self._request = {"json": json, "headers": headers}
+        self._url = url
+        self._client, self._own = client, client is None
+        self._retries, self._patience = retries, patience
+        self._timeout = timeout
+        self._body: Source | None = None
+        self.closable = True
+        self.attempts = 0
+
+    @property
+    def is_async(self) -> bool:
+        return True
+
+    @property
+    def is_sync(self) -> bool:
+        return False
+
+    def received(self) -> int | None:
+        return self._body.received() if self._body else None
+
+    async def next(self) -> Item | None:
+        return await self._first() if self._body is None else await self._body.next()
+
+    async def aclose(self) -> None:
+        try:
+            if self._body is not None:
+                await self._body.aclose()
+        finally:
+            if self._own and self._client is not None:
+                await self._client.aclose()
+
+    async def _first(self) -> Item | None:
+        """Ask until there is a first chunk, or a reason to give up."""
+        while True:
+            self.attempts += 1
+            try:
+                return await self._ask()
+            except Exception as error:
+                pause = self._pause(error)
+                if pause is None:
+                    raise
+            await self._give_back()
+            await anyio.sleep(pause)
+
+    async def _ask(self) -> Item | None:
+        client = self._client = self._client or _new_client()
+        request = client.build_request(
+            "POST", self._url, timeout=self._timeout or _timeout_for(client), **self._request
+        )
+        self._body = source_of(await client.send(request, stream=True))
+        self.facts = self._body.facts
+        status = self.facts.status or 200
+        if not 200 <= status < 300:
+            raise refusal(self.facts, await _some_of(self._body), provider=self.provider or "")
+        return await self._body.next()
+
+    def _pause(self, error: Exception) -> float | None:
+        """How many seconds to wait before asking again; None: do not."""
+        if self.attempts > self._retries:
+            return None
+        asked = None
+        if isinstance(error, ProviderError):
+            if not error.retryable:
+                return None
+            asked = error.retry_after
+        elif not is_transport(error):
+            return None
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self.attempts - 1))
+        pause = asked if asked is not None else longest * random.uniform(0.75, 1.0)
+        return pause if pause <= self._patience else None
+
+    async def _give_back(self) -> None:
+        if self._body is not None:
+            await self._body.aclose()
+            self._body = None
+
+
+def _new_client() -> Any:
+    import httpx
+
+    return httpx.AsyncClient(timeout=httpx.Timeout(None))
+
+
+def _timeout_for(client: Any) -> Any:
+    """Ours, unless the client has one that somebody chose: 5 s is what nobody chose."""
+    read = getattr(getattr(client, "timeout", None), "read", 5.0)
+    return TIMEOUT if read in (None, 5.0) else client.timeout
+
+
+async def _some_of(body: Source) -> bytes:
+    """The beginning of a refusal. That it cannot be read makes it no less of a refusal."""
+    said = b""
+    try:
+        while len(said) < BODY and (item := await body.next()) is not None:
+            said += item if isinstance(item, bytes) else b""
+    except Exception as error:
+        if not is_transport(error):
+            raise
+    return said[:BODY]

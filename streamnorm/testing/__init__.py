@@ -1,0 +1,63 @@
+"""For the tests of your own program: scripted streams, in the exact bytes of any provider.
+
+    from streamnorm.testing import say, call, finish, script
+
+    s = script(say("Let me look."), call("get_weather", city="Oslo"), finish())
+    s.bytes("anthropic")                      # what the provider would send
+    s.events("gemini")                        # what streamnorm makes of it
+    httpx.AsyncClient(transport=s.transport("openai_chat"))
+    with s.server("ollama") as server: ...    # a real server, at server.url
+
+Faults are steps as well: ``cut()``, ``error("overloaded")``, ``missing_id()``, ``duplicate()``,
+``wrong_index()``, ``interleave()``, ``bad_json()``, ``keep_alives()``, ``chunked(n)``, ``delay(s)``.
+"""
+
+from __future__ import annotations
+
+from .http import Received, Server
+from .script import Script, Turns, script, turns
+from .steps import (
+    bad_json,
+    call,
+    chunked,
+    cut,
+    delay,
+    duplicate,
+    error,
+    finish,
+    interleave,
+    keep_alives,
+    missing_id,
+    result,
+    say,
+    think,
+    usage,
+    wrong_index,
+)
+from .wires import WIRES
+
+__all__ = [
+    "WIRES",
+    "Received",
+    "Script",
+    "Server",
+    "Turns",
+    "bad_json",
+    "call",
+    "chunked",
+    "cut",
+    "delay",
+    "duplicate",
+    "error",
+    "finish",
+    "interleave",
+    "keep_alives",
+    "missing_id",
+    "result",
+    "say",
+    "script",
+    "think",
+    "turns",
+    "usage",
+    "wrong_index",
+]

@@ -1,0 +1,304 @@
+"""Scripts over HTTP: a transport for httpx clients, or a server on the loopback address.
+
+Rule: whatever the request is, the script is the answer; the requests are kept for the test to look
+at. Nobody waits: delays of a script move its own clock only. httpx is imported when a transport is
+asked for, and the server is the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from ..errors import UsageError
+from .script import Script, Turns
+from .wires import Wire
+
+__all__ = ["Received", "Server", "Transport", "transport"]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One request as it came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]  # names in lower case
+    content: bytes
+
+    @property
+    def body(self) -> Any:
+        """The JSON of the request; None if it had no body."""
+        return json.loads(self.content) if self.content else None
+
+
+class _Answers:
+    """Which turn is next, and what was asked so far."""
+
+    def __init__(self, turns: Turns, wire: type[Wire]) -> None:
+        self.turns = turns
+        self.wire = wire
+        self.requests: list[Received] = []
+        self._lock = threading.Lock()
+
+    def next(self, request: Received) -> _Answer:
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(request)
+        return _answer(self.turns.turn(number), self.wire)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    content_type: str
+    chunks: list[bytes]
+    breaks: bool
+
+
+def _answer(script: Script, wire: type[Wire]) -> _Answer:
+    if (refused := script.refused) is not None:
+        body = json.dumps(wire(script.key).refusal(refused)).encode()
+        return _Answer(refused.status or 500, "application/json", [body], False)
+    return _Answer(200, wire.CONTENT_TYPE, script.chunks(wire.name), script.breaks)
+
+
+# --- a transport for clients of httpx and httpx2 --------------------------------------------------
+
+
+class Transport(Protocol):
+    """What ``httpx.Client(transport=…)`` and ``httpx.AsyncClient(transport=…)`` need."""
+
+    @property
+    def requests(self) -> list[Received]:
+        """What was asked so far."""
+
+    def handle_request(self, request: Any) -> Any: ...
+
+    async def handle_async_request(self, request: Any) -> Any: ...
+
+
+def transport(turns: Turns, wire: type[Wire]) -> Transport:
+    """A transport that answers with these turns."""
+    made: Transport = _transport_class()(_Answers(turns, wire))
+    return made
+
+
+@lru_cache(maxsize=1)
+def _transport_class() -> Callable[[_Answers], Any]:
+    bases = [(m.BaseTransport, m.AsyncBaseTransport) for m in map(_library, _LIBRARIES) if m]
+    if not bases:
+        raise UsageError("a transport needs httpx; install it, or use server() instead")
+    return type("ScriptedTransport", (_Scripted, *(b for pair in bases for b in pair)), {})
+
+
+_LIBRARIES = ("httpx", "httpx2")
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+class _Scripted:
+    def __init__(self, answers: _Answers) -> None:
+        self._answers = answers
+
+    @property
+    def requests(self) -> list[Received]:
+        return self._answers.requests
+
+    def handle_request(self, request: Any) -> Any:
+        return self._respond(request, request.read())
+
+    async def handle_async_request(self, request: Any) -> Any:
+        return self._respond(request, await request.aread())
+
+    def _respond(self, request: Any, content: bytes) -> Any:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        path = request.url.raw_path.decode("ascii", "replace")
+        answer = self._answers.next(Received(request.method, path, headers, content))
+        library = import_module(type(request).__module__.partition(".")[0])
+        return library.Response(
+            answer.status,
+            headers={"content-type": answer.content_type},
+            stream=_stream_class(library)(answer, library),
+            request=request,
+        )
+
+
+@lru_cache
+def _stream_class(library: Any) -> Callable[[_Answer, Any], Any]:
+    return type("ScriptedStream", (_Stream, library.SyncByteStream, library.AsyncByteStream), {})
+
+
+class _Stream:
+    def __init__(self, answer: _Answer, library: Any) -> None:
+        self._answer = answer
+        self._library = library
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._answer.chunks
+        if self._answer.breaks:
+            raise self._library.RemoteProtocolError(
+                "peer closed connection without sending complete message body"
+            )
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self:
+            yield chunk
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+# --- a server on the loopback address -------------------------------------------------------------
+
+
+class Server:
+    """Answers every request with the script; ``with`` and ``async with`` both work.
+
+    >>> from streamnorm.testing import say, script
+    >>> import urllib.request
+    >>> with script(say("Hello.")).server("ollama") as server:
+    ...     body = urllib.request.urlopen(server.url + "/api/chat", b'{"model":"x"}').read()
+    >>> server.requests[0].body, body.count(b"\\n")
+    ({'model': 'x'}, 3)
+    """
+
+    def __init__(self, turns: Turns, wire: type[Wire]) -> None:
+        self._answers = _Answers(turns, wire)
+        self._http: _Http | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens, such as ``http://127.0.0.1:40123``."""
+        if self._http is None:
+            raise UsageError("the server is not running: use it in a with statement")
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    @property
+    def requests(self) -> list[Received]:
+        """What was asked so far."""
+        return self._answers.requests
+
+    def start(self) -> Self:
+        """Listen on a free port."""
+        if self._http is None:
+            self._http = _Http(self._answers)
+            # The poll decides how long close() takes, not how soon requests are answered.
+            self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+            self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop listening and close what is open."""
+        http, self._http = self._http, None
+        if http is not None and self._thread is not None:
+            http.shutdown()
+            http.hang_up()
+            http.server_close()
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for them: nothing outlives the test
+
+    def __init__(self, answers: _Answers) -> None:
+        self.answers = answers
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        with self._lock:
+            self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        with self._lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue  # the other side was quicker
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is part of many tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
+
+    def do_POST(self) -> None:
+        """Any path: the script is the answer."""
+        content = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            answer = self.server.answers.next(Received(self.command, self.path, headers, content))
+        except UsageError as error:
+            said = json.dumps({"error": {"message": str(error)}}).encode()
+            answer = _Answer(500, "application/json", [said], False)
+        self._send(answer)
+
+    do_GET = do_POST
+    do_PUT = do_POST
+
+    def _send(self, answer: _Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("content-type", answer.content_type)
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for chunk in answer.chunks:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            self.wfile.flush()
+        if answer.breaks:
+            self.close_connection = True  # without the last chunk: the body is not whole
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silence."""
