@@ -344,7 +344,9 @@ class _Body(Protocol):
 
 # A line of the wire's own that would be read as ours, or its beginning at the end of a chunk.
 _LIKE_OURS = re.compile(rb"(?<![^\r\n]):(?= (?:\+|streamnorm ))")
-_PERHAPS = re.compile(rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z")
+_PERHAPS = re.compile(
+    rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z"
+)
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
 
 

@@ -30,6 +30,8 @@ examples:
   streamnorm demo                                 one take of each provider, then all calls
   streamnorm replay recordings/gemini/text.sse    watch a recorded stream
   curl -N ... | streamnorm replay - --json        one event per line, for other programs
+  streamnorm record -- curl -N ...                record a live stream and watch it
+  streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
 
 exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
 """
@@ -60,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, providers, replay
+    from . import demo, inspect, providers, record, replay
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -70,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, demo, providers):
+    for command in (replay, record, inspect, demo, providers):
         command.add(commands)
     return parser
 

@@ -6,6 +6,7 @@ gives the same bytes, ids and times in every run.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -63,15 +64,15 @@ class Script:
     steps: tuple[Step, ...]
     key: str = "1"
 
-    def bytes(self, provider: str) -> bytes:
+    def bytes(self, provider: str) -> builtins.bytes:
         """The exact bytes of that provider."""
         return b"".join(self.chunks(provider))
 
-    def chunks(self, provider: str) -> list[bytes]:
+    def chunks(self, provider: str) -> list[builtins.bytes]:
         """The same bytes as they arrive: one chunk per event, or as ``chunked()`` says."""
         return [chunk for _, chunk in self.timed(provider)]
 
-    def timed(self, provider: str) -> list[tuple[float, bytes]]:
+    def timed(self, provider: str) -> list[tuple[float, builtins.bytes]]:
         """The chunks with the time at which each arrives, in seconds from the start."""
         return _Telling(self, wire_of(provider)).chunks()
 
@@ -287,7 +288,9 @@ class _Telling:
         word = cut.after or cut.inside
         spans = self._spans()
         if word is None:
-            return max((end for step, (_, end) in spans.items() if step < (self.here or 0)), default=0)
+            return max(
+                (end for step, (_, end) in spans.items() if step < (self.here or 0)), default=0
+            )
         found = (n for n, step in enumerate(self.steps) if isinstance(step, KINDS[word]))
         place = next((n for n in found if n in spans), None)
         if place is None:

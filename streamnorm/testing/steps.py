@@ -237,7 +237,9 @@ def cut(
     return Cut(at, after, inside, abrupt)
 
 
-def error(code: str = "overloaded", message: str | None = None, *, status: int | None = None) -> Error:
+def error(
+    code: str = "overloaded", message: str | None = None, *, status: int | None = None
+) -> Error:
     """The provider reports an error: ``overloaded``, ``rate_limit``, ``server``, ``invalid``,
     ``auth`` in its own words, or any other code as it is. With a ``status`` it is an HTTP error
     instead of a stream.

@@ -87,7 +87,10 @@ class Interactions(Wire):
         "tool_calls": "requires_action",
         "length": "incomplete",
     }
-    CODES: ClassVar[Mapping[str, str]] = {"overloaded": "unavailable", "rate_limit": "resource_exhausted"}
+    CODES: ClassVar[Mapping[str, str]] = {
+        "overloaded": "unavailable",
+        "rate_limit": "resource_exhausted",
+    }
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -127,7 +130,9 @@ class Interactions(Wire):
         key = self._key(call)
         asked: Json = {"name": call.name, "server_name": "tools", "arguments": call.value()}
         kind = "mcp_server_tool"
-        first = self._step({"type": f"{kind}_call"} | key | asked, [{"type": f"{kind}_call"} | asked])
+        first = self._step(
+            {"type": f"{kind}_call"} | key | asked, [{"type": f"{kind}_call"} | asked]
+        )
         answer: Json = {"result": result.output} | ({"is_error": True} if result.is_error else {})
         step = {"type": f"{kind}_result", "call_id": key.get("id")} | answer
         return first + self._step(step, [{"type": f"{kind}_result"} | answer])
@@ -164,6 +169,3 @@ class Interactions(Wire):
             *({"event_type": "step.delta", "index": self.at, "delta": d} for d in deltas),
             {"event_type": "step.stop", "index": self.at},
         ]
-
-
-

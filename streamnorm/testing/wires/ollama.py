@@ -16,7 +16,11 @@ class Ollama(Wire):
     MODEL = "qwen3:4b"
     CONTENT_TYPE = "application/x-ndjson"
     KEEP_ALIVE = b"\n"
-    REASONS: ClassVar[Mapping[str, str]] = {"stop": "stop", "tool_calls": "stop", "length": "length"}
+    REASONS: ClassVar[Mapping[str, str]] = {
+        "stop": "stop",
+        "tool_calls": "stop",
+        "length": "length",
+    }
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
