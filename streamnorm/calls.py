@@ -37,6 +37,7 @@ from .events import (
     ToolCallDelta,
     ToolCallStart,
     ToolProgress,
+    is_tool_name,
 )
 from .exact import Refused, parse
 from .limits import LimitReached, Limits
@@ -117,6 +118,8 @@ class Calls:
         # waits for the first fragment.
         self.eager = True
         self.mended = False  # halves of characters may stand in the fragments
+        self._told = 0  # characters of the calls that are over
+        self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
         self._mint = mint
         self._limits = limits
@@ -217,6 +220,7 @@ class Calls:
         ordinal = len(self.all)
         arguments: Any = None
         if id and name and text and self._is_usual(id, name, choice, kind):
+            self._bound(len(text), self._told + len(text))
             try:
                 arguments = parse(text, max_depth=self._limits.depth)
             except Refused:
@@ -226,6 +230,7 @@ class Calls:
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
         call = Call(ordinal, choice, kind, OVER, id, id, field, source, False, name)
         call.started, call.counted = True, (0, len(text))
+        self._told += len(text)
         self.all.append(call)
         self._ids[choice, id] = call
         if runs_on == "client":
@@ -243,7 +248,7 @@ class Calls:
         limits = self._limits
         return not (
             len(id) > limits.id
-            or len(name) > limits.name
+            or name not in self._names
             or (choice, id) in self._ids
             or len(self.all) >= limits.calls
             or self.mended
@@ -282,12 +287,13 @@ class Calls:
 
     def measure(self) -> None:
         """Hold the open calls against the limits; only asked once a stream is long enough to matter."""
-        limits, total = self._limits, 0
-        for call in self._open.values():
-            size = self._size(call)
-            total += size
-            if size > limits.arguments:
-                raise LimitReached("arguments", limits.arguments)
+        held = [self._size(call) for call in self._open.values()]
+        self._bound(max(held, default=0), self._told + sum(held))
+
+    def _bound(self, size: int, total: int) -> None:
+        limits = self._limits
+        if size > limits.arguments:
+            raise LimitReached("arguments", limits.arguments)
         if total > limits.arguments_total:
             raise LimitReached("arguments_total", limits.arguments_total)
 
@@ -361,6 +367,7 @@ class Calls:
             self._mint_for_want_of_one(call)
         call.started = True
         call.state = OPEN
+        self._look_at(call.name)
         out.append(
             ToolCallStart(call.ordinal, call.id, call.name, call.kind.family, call.kind.runs_on)
         )
@@ -376,6 +383,12 @@ class Calls:
                 name=call.name,
                 call=call.ordinal,
             )
+
+    def _look_at(self, name: str) -> None:
+        if name not in self._names:
+            self._names.add(name)
+            if not is_tool_name(name):
+                self._scribe.note("call.name_invalid", name=name)
 
     def _mint_for_want_of_one(self, call: Call) -> None:
         self._mint_id(call)
@@ -477,6 +490,7 @@ class Calls:
     def _arguments(self, call: Call) -> Any:
         """The arguments as a dict, ``NOTHING`` for no text, or what is wrong with them."""
         raw = self._mended(call.raw)
+        self._bound(len(raw), self._told + len(raw))
         if self.mended:
             self.replace(call, raw)
         if call.kind.key is not None:
@@ -574,6 +588,7 @@ class Calls:
 
     def _over(self, call: Call) -> None:
         call.state = OVER
+        self._told += self._size(call)
         del self._open[call.ordinal]
 
     def _provenance(self, call: Call) -> Provenance:

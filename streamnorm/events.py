@@ -13,6 +13,7 @@ an event may carry an empty ``text`` only to bring it.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -62,6 +63,14 @@ FailedReason: TypeAlias = Literal[
     "truncated", "provider_error", "transport", "protocol", "limit", "idle", "cancelled"
 ]
 Echo: TypeAlias = dict[str, Any]
+
+
+_tool_name = re.compile(r"[A-Za-z0-9_.:-]{1,128}").fullmatch
+
+
+def is_tool_name(name: str) -> bool:
+    """Letters, digits and ``_ . : -``, 128 at most: what every provider's tool names are made of."""
+    return _tool_name(name) is not None
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="kind"):
@@ -158,6 +167,11 @@ class ToolCall(_Event, frozen=True, gc=False, tag="tool_call"):
     def checksum(self) -> str:
         """sha256 over the name and the canonical arguments: equal calls are equal anywhere."""
         return checksum(self.name, self.arguments)
+
+    @property
+    def name_valid(self) -> bool:
+        """Is the name one that a tool can have? A call with any other must not be dispatched."""
+        return is_tool_name(self.name)
 
 
 class BrokenToolCall(_Event, frozen=True, gc=False, tag="broken_tool_call"):

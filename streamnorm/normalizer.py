@@ -46,7 +46,7 @@ from .providers._base import (
 __all__ = ["Normalizer"]
 
 MEASURE_EVERY = 64  # frames, once a stream is long enough to hold too much
-SNIFF = 64  # bytes that decide what a body is
+SNIFF = 80  # bytes that decide what a body is, and are shown if it is none
 _BROKEN: dict[str, BrokenReason] = {
     "provider_error": "provider_error", "limit": "limit", "cancelled": "cancelled",
 }  # fmt: skip
@@ -86,12 +86,15 @@ class Normalizer:
         self._skip_bad = on_bad_event == "skip"
         self._framer: Framer | None = None
         self._first = b""  # bytes held until the framing is known
+        self._excerpt = b""  # how the body begins
         self._left = self._limits.stream
         self._frames = 0
+        self._blank = 0  # frames without data
         self._heading = Heading()
         self._started = False
         self._ended = False
-        self._calm = False  # started, and not long enough to hold too much
+        self._calm = False  # the stream has started
+        self._long = self._limits.stream - self._limits.arguments  # bytes left when calls may be too big
         self._envelope: bytes | None = None  # see Parser.envelope
         self._skip, self._enveloped = 0, False  # where the last frame was cut
 
@@ -122,7 +125,7 @@ class Normalizer:
         out: list[Event] = []
         self._left -= len(chunk)
         framer = self._framer
-        if framer is None or self._left < 0:
+        if framer is None or self._left < 0 or not self._calm:
             return self._feed_slowly(chunk, out)
         blocks = framer.feed(chunk)
         if blocks:
@@ -132,10 +135,11 @@ class Normalizer:
         return out
 
     def _feed_slowly(self, chunk: bytes, out: list[Event]) -> list[Event]:
-        """The first bytes, and the last that the limit allows."""
+        """Until the stream has started, and the last bytes that the limit allows."""
         over = self._left < 0
         if over:
             chunk, self._left = chunk[: self._left], 0
+        self._excerpt += chunk[: SNIFF - len(self._excerpt)]
         if self._framer is None and not self._frame_by(chunk, out):
             return out
         chunk, self._first = self._first + chunk, b""
@@ -193,8 +197,9 @@ class Normalizer:
     def _frame_by(self, chunk: bytes, out: list[Event]) -> bool:
         """Hold the first bytes until they say what the body is."""
         first = self._first + chunk
-        if sniff(first[:SNIFF]) is None and len(first) < SNIFF:
-            self._first = first
+        start = sniff(first[:SNIFF])
+        if (start is None or start in _NO_STREAM) and len(first) < SNIFF:
+            self._first = first  # what is no stream is told with an excerpt that no chunking changes
             return False
         self._choose_framer(first, out)
         return self._framer is not None and not self._ended
@@ -204,7 +209,7 @@ class Normalizer:
         parser = self._parser if self.provider != providers.AUTO else framed_by(start, self._wires)
         self._framer = parser.framer(start, self._limits.event)
         if start in _NO_STREAM:
-            excerpt = first[:80].decode("utf-8", "backslashreplace")
+            excerpt = self._excerpt.decode("utf-8", "backslashreplace")
             self._fail(out, Failure("protocol", f"{_NO_STREAM[start]} It begins {excerpt!r}."))
 
     # --- the loop -------------------------------------------------------------------------------
@@ -217,7 +222,7 @@ class Normalizer:
         before = self._frames
         self._frames += len(blocks)
         try:
-            if self._calm and self._frames <= self._limits.events:
+            if self._calm and self._left >= self._long and self._frames <= self._limits.events:
                 self._read(unread, out)
             else:
                 self._read_carefully(unread, before, out)
@@ -282,8 +287,8 @@ class Normalizer:
                 self._read(iter((block,)), out)
             if at % MEASURE_EVERY == 0:
                 self._calls.measure()
-            self._calm = self._started and limits.stream - self._left < limits.arguments
-            if self._calm and self._frames <= limits.events:
+            self._calm = self._started
+            if self._calm and self._left >= self._long and self._frames <= limits.events:
                 return self._read(blocks, out)
 
     def _odd(self, block: bytes, out: list[Event]) -> None:
@@ -294,6 +299,8 @@ class Normalizer:
         fields = framer.read(block)
         for _ in range(fields.comments):
             self._scribe.note("wire.keepalive")
+        if fields.data is None:
+            self._blank += 1
         try:
             if fields.error is not None:
                 self._scribe.note("wire.error_field")
@@ -395,6 +402,8 @@ class Normalizer:
             parser.end_of_input(out)
         except StreamFailed as failed:
             return self._fail(out, failed.failure)
+        except LimitReached as reached:
+            return self._fail(out, _limit_failure(reached))
         if parser.reason is not None and not self._calls.unfinished():
             if parser.MARKED:
                 self._scribe.note("stream.end_unmarked")
@@ -404,12 +413,12 @@ class Normalizer:
     def _why_truncated(self) -> Failure:
         parser, read = self._parser, self._limits.stream - self._left
         unknown = self.notes["wire.kind_unknown"]
-        if self._frames - self.notes["wire.keepalive"] > unknown:
+        if self._frames - self._blank > unknown or (not unknown and self.notes["wire.keepalive"]):
             return Failure(
                 "truncated", f"the stream ended before its end mark ({parser.END})", None, True
             )
-        if not self._frames:
-            excerpt = self._first[:80].decode("utf-8", "backslashreplace")
+        if self._frames == self._blank:
+            excerpt = self._excerpt.decode("utf-8", "backslashreplace")
             what = f"It begins {excerpt!r}." if excerpt else "The body was empty."
             return Failure(
                 "truncated" if not read else "protocol",
@@ -428,7 +437,10 @@ class Normalizer:
         parser, calls = self._parser, self._calls
         self._halves.flush(out)
         reason: FinishReason = parser.reason or "stop"
-        calls.end_turn(out, reason)
+        try:
+            calls.end_turn(out, reason)
+        except LimitReached as reached:
+            return self._fail(out, _limit_failure(reached))
         if reason == "stop" and calls.finished_client_call:
             if parser.SAYS_TOOL_CALLS:
                 self._scribe.note("finish.reread")

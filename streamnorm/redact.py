@@ -355,7 +355,7 @@ class _Shapes:
         return bytes(clean[known:edge])
 
     def _cover(self, clean: bytearray, start: int, end: int) -> None:
-        _blank(clean, start, end, b"")
+        clean[start:end] = FILLER * (end - start)
         self._inside = end == len(clean)
 
 

@@ -335,8 +335,9 @@ class Stream:
             item = await self._read()
         except _TimeUp as up:
             self._expire(up)
-        except Exception as error:  # noqa: BLE001
-            self._lose(error)  # raises what is no failure of the connection
+        except Exception as error:
+            if not self._lose(error):
+                raise
         else:
             self._take(item)
         if self._pipe.ended and not isinstance(self.end, Finish):
@@ -417,8 +418,9 @@ class Stream:
             item = self._source.next_now()
         except _TimeUp as up:
             self._expire(up)
-        except Exception as error:  # noqa: BLE001
-            self._lose(error)
+        except Exception as error:
+            if not self._lose(error):
+                raise
         else:
             self._waited += time.monotonic() - now
             self._take(item)
@@ -561,35 +563,35 @@ class Stream:
         why = f"no event for {self._idle:g} s, not counting keep-alives"
         return self._hear(self._pipe.fail("idle", why, retryable=True))
 
-    def _lose(self, error: Exception) -> None:
-        """The source raised: a refusal, a failure of the connection, or a mistake to pass on."""
-        if isinstance(error, ProviderError):
-            return self._refuse(error)
+    def _lose(self, error: Exception) -> bool:
+        """The source raised. False: it was a mistake, to be passed on."""
         if type(error).__name__ in ("StreamConsumed", "ResponseNotRead"):
-            raise UsageError("the body was read already; a stream can be read once only") from error
-        if not is_transport(error):
-            raise error
-        if self._gate is not None and self._gate.refused:
-            return self._refuse(self._gate.error())
-        # Without its traceback, which would hold this stream in a cycle.
-        self._cause = error.with_traceback(None)
-        failed = _Reported(error, self._source.facts.redacted)
-        if failed.status >= 400 and not self._tally.events:
-            return self._refuse(failed.as_refusal(self.provider))
+            raise UsageError("the body was read already; a stream can be read only once") from error
+        if isinstance(error, ProviderError):
+            self._refuse(error)
+        elif not is_transport(error):
+            return False
+        elif self._gate is not None and self._gate.refused:
+            self._refuse(self._gate.error())
+        else:
+            # Without its traceback, which would hold this stream in a cycle.
+            self._cause = error.with_traceback(None)
+            self._fail(_Reported(error, self._source.facts.redacted))
+        return True
+
+    def _fail(self, said: _Reported) -> None:
+        if said.status >= 400 and not self._tally.events:
+            return self._refuse(said.as_refusal(self.provider))
         return self._hear(
-            self._pipe.fail(
-                failed.reason, failed.message, retryable=failed.retryable, code=failed.code
-            )
+            self._pipe.fail(said.reason, said.message, retryable=said.retryable, code=said.code)
         )
 
     def _refuse(self, refusal: ProviderError) -> None:
         """It never was a stream: raised, as there are no events that could tell it."""
         refusal.provider = refusal.provider or self.provider
-        self._tally.hear(
-            self._pipe.fail(
-                "provider_error", refusal.message, retryable=refusal.retryable, code=refusal.code
-            )
-        )
+        said = (refusal.message, refusal.retryable, refusal.code)
+        self._pipe.fail("provider_error", said[0], retryable=said[1], code=said[2])
+        self._tally.hear([Failed("provider_error", *said)])
         self._error = refusal
         self._over = True
 
@@ -604,7 +606,10 @@ class Stream:
     def _raise_error(self) -> None:
         if self._error is not None:
             error, self._error = self._error, None
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # its traceback knows this frame: no cycle
 
     def _close_recorder(self) -> None:
         if self._recorder is not None:

@@ -12,6 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,25 +120,30 @@ class Provider:
         """Send it; True if the connection can be used again."""
         head = [f"HTTP/1.1 {answer.status} X", *(f"{k}: {v}" for k, v in answer.headers.items())]
         writer.write("\r\n".join([*head, "transfer-encoding: chunked", "", ""]).encode())
-        gone = asyncio.ensure_future(reader.read(1)) if answer.then == "hang" else None
+        gone = asyncio.ensure_future(_gone(reader)) if answer.then == "hang" else None
         for chunk in answer.chunks:
             if chunk:
                 writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
                 await writer.drain()
                 self.sent += len(chunk)
             if gone is not None and gone.done():
-                return False
+                break
         if answer.then == "end":
             writer.write(b"0\r\n\r\n")
         elif gone is not None:
-            await writer.drain()
-            await gone
+            await gone  # raises if the client reset the connection
         elif answer.then == "reset":
             await writer.drain()
             sock: socket.socket = writer.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await writer.drain()
         return answer.then == "end"
+
+
+async def _gone(reader: asyncio.StreamReader) -> None:
+    """Until the client closes or resets the connection."""
+    with suppress(OSError):
+        await reader.read(1)
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:

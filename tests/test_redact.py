@@ -135,7 +135,7 @@ def test_only_what_may_begin_a_secret_is_held_back():
     assert redactor.feed(b"data: nothing here\n\n") == b"data: nothing here\n\n"
     assert redactor.feed(b"data: it opens\n\n") == b"data: it opens\n\n"
     assert redactor.feed(b"data: open ses") == b"data: "
-    assert redactor.feed(b"ason") == b"open season"
+    assert redactor.feed(b"sion") == b"open session"
     assert redactor.flush() == b""
 
 
@@ -157,9 +157,8 @@ def test_a_secret_over_several_lines_keeps_the_lines():
 
 @pytest.mark.parametrize("short", ["a", "abc", "é"])
 def test_what_is_too_short_to_be_a_secret_is_refused(short):
-    with pytest.raises(UsageError, match="fewer than 4 characters") as refused:
+    with pytest.raises(UsageError, match="fewer than 4 characters"):
         Redactor([short])
-    assert short not in str(refused.value).split()
 
 
 def test_the_values_are_not_in_the_repr():

@@ -45,7 +45,7 @@ def of(provider: str) -> dict[str, Take]:
     return {name: take for name, take in TAKES.items() if name.startswith(provider + "/")}
 
 
-def chunks(take: Take, size: int = 300) -> list[bytes]:
+def chunks(take: Take, size: int = 700) -> list[bytes]:
     return [take.wire[i : i + size] for i in range(0, len(take.wire), size)]
 
 
@@ -220,7 +220,7 @@ async def by_sync_httpx_in_an_async_loop(server: Provider) -> Heard:
     with httpx.Client(verify=False) as client:
         for name in TAKES:
             request = client.build_request("POST", url_of(server, name), headers={"x-take": name})
-            response = client.send(request, stream=True)
+            response = client.send(request, stream=True)  # noqa: ASYNC212 - on purpose
             heard[name] = [event async for event in normalize(response, **named(name))]
     return heard
 

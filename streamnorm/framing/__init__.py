@@ -43,7 +43,7 @@ class Framer(Protocol):
 def sniff(first: bytes) -> str | None:
     """What the first bytes of a body say about it: gzip, html, json, array, aws or text."""
     start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start or b"\xef\xbb\xbf".startswith(first):
+    if not start or b"\xef\xbb\xbf".startswith(first) or first == b"\x1f":
         return None
     if first[:2] == b"\x1f\x8b":
         return "gzip"

@@ -61,7 +61,10 @@ class JsonArray:
             else:
                 self._depth -= 1
                 if self._depth == 1:
-                    elements.append(self._whole(chunk[begin:at]))
+                    element = self._whole(chunk[begin:at])
+                    if self.overflow:
+                        return elements
+                    elements.append(element)
                     begin = None
                 elif self._depth <= 0:
                     self._depth, self.closed = 0, True

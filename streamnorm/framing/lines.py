@@ -53,6 +53,7 @@ class Lines:
             if len(line) > self._limit:
                 self.overflow = True
                 return lines[:number]
+        self.overflow = self._size > self._limit
         return lines
 
 

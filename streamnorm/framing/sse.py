@@ -39,7 +39,7 @@ class SSE:
         if self._start is not None:
             chunk = self._without_bom(chunk)
         if self._cr or b"\r" in chunk:
-            if not self._cr and (blocks := self._single_lines(chunk)):
+            if not self._cr and (blocks := self._single_lines(chunk)) is not None:
                 return blocks
             chunk = self._only_lf(chunk)
         held = self._held

@@ -23,7 +23,7 @@ __all__ = ["DROP", "Complaint", "Uneven", "change", "complaint", "json_text", "w
 Quirk: TypeAlias = Callable[[bytes], bytes | None]
 DROP = None
 
-_unknown = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$(.*)`)?$", re.S).match
+_unknown = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?$", re.S).match
 _other = re.compile(r"(.*) - at `\$(.+)`$", re.S).match
 _step = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _as_object = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -63,7 +63,7 @@ def change(data: bytes, path: tuple[str | int, ...], quirk: Quirk) -> bytes:
         if isinstance(step, int):
             return _changed_list(_as_list(data), step, tuple(rest), quirk)
         return _changed_object(_as_object(data), step, tuple(rest), quirk)
-    except (msgspec.DecodeError, KeyError, IndexError) as error:
+    except (msgspec.DecodeError, KeyError, IndexError, RecursionError) as error:
         raise Uneven(f"no way to {path}") from error
 
 

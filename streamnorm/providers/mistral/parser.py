@@ -43,6 +43,7 @@ class Choice(Wire):
     finish_reason: str | None = None
     # Known, and of no use to us.
     logprobs: Any = None
+    prompt_logprobs: Any = None
     message: Any = None
 
 

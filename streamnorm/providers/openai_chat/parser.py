@@ -87,7 +87,7 @@ class Choice(Wire):
     content_filter_results: Any = None
 
 
-class Chunk(Wire):
+class Chunk(Wire, kw_only=True):
     id: Any = None
     provider: Any = None
     object: Any = None
@@ -95,7 +95,7 @@ class Chunk(Wire):
     model: Any = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    choices: list[Choice] = []
+    choices: list[Choice]
     usage: dict[str, Any] | None = None
     obfuscation: Any = None
 
@@ -178,7 +178,7 @@ class FullChoice(Wire):
     seed: Any = None
     text: Any = None
     role: Any = None
-    message: Any = None
+    message: Any = None  # beside a delta; alone in an answer that is no stream (see ``_whole_answer``)
     trace_details: Any = None
 
 
@@ -345,7 +345,7 @@ class ChatParser(Parser):
     def means(self, payload: Any) -> bool:
         return (
             payload.choices is not None
-            or payload.usage is not None
+            or (payload.usage is not None and payload.type is None)  # other wires have kinds
             or payload.error is not None
             or payload.x_groq is not None
         )
@@ -546,6 +546,8 @@ class ChatParser(Parser):
         for choice in p.choices or ():
             if choice.delta is not None:
                 self._full_delta(choice.index, choice.delta, out)
+            elif choice.message is not None and p.object == "chat.completion":
+                raise StreamFailed(_whole_answer())
             if choice.index:
                 self._more_choices.add(choice.index)
             if choice.finish_reason:
@@ -723,6 +725,10 @@ def _details_text(details: list[Any] | None) -> str:
 def _integer(value: bytes) -> bytes | None:
     digits = value.strip(b'"')
     return digits if digits.isdigit() else None
+
+
+def _whole_answer() -> Failure:
+    return Failure("protocol", "the body is a whole answer, not a stream: ask with stream=true")
 
 
 def _failure(error: Any) -> Failure:

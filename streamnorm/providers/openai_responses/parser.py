@@ -67,6 +67,7 @@ class TextPiece(Wire, tag="response.output_text.delta", tag_field="type"):
     logprobs: Any = None
     obfuscation: Any = None
     response_id: Any = None
+    agent: Any = None
 
 
 class ArgumentsPiece(Wire, tag="response.function_call_arguments.delta", tag_field="type"):
@@ -77,6 +78,7 @@ class ArgumentsPiece(Wire, tag="response.function_call_arguments.delta", tag_fie
     obfuscation: Any = None
     call_id: str | None = None
     response_id: Any = None
+    agent: Any = None
 
 
 class _Placed(Wire):
@@ -90,6 +92,7 @@ class _Placed(Wire):
     obfuscation: Any = None
     response_id: Any = None
     agent_reference: Any = None
+    agent: Any = None  # of several, the one that speaks; the item says it too
 
 
 class _Piece(_Placed):
@@ -115,6 +118,7 @@ class _Said(_Placed):
     part: Any = None
     logprobs: Any = None
     transcript: str | None = None
+    status: Any = None
 
 
 class _Status(_Placed):
@@ -138,6 +142,7 @@ class _OfItem(Wire):
     output_index: int | None = None
     response_id: Any = None
     agent_reference: Any = None
+    agent: Any = None
 
 
 class _OfResponse(Wire):
@@ -145,6 +150,7 @@ class _OfResponse(Wire):
     sequence_number: Any = None
     copilot_usage: Any = None
     agent_reference: Any = None
+    agent: Any = None
 
 
 class _Error(Wire):
@@ -155,6 +161,7 @@ class _Error(Wire):
     sequence_number: Any = None
     status: Any = None
     headers: Any = None
+    agent: Any = None
 
 
 class _Final(msgspec.Struct):

@@ -1,0 +1,175 @@
+"""A call and what its handler produced come in; one settled record goes out, and its ``ToolResult``.
+
+Rule: a record is complete when it exists. Its arguments are an object, its checksum is computed and
+cannot be set, and its results have one of these shapes:
+
+    artifact, or a list of them     what a tool usually gives: text, bytes or JSON under a handle
+    media, or a list of them        images, sounds, videos, documents: the provider shows them itself
+    plain text                      the answer of an artifact tool, which is no artifact again
+
+``inline=False`` shows the model a handle instead of the content, and the model reads through the
+artifact tools (``streamnorm.artifacts``). Calls of those are marked, so that nobody greps a grep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+
+from .errors import UsageError
+from .events import Provenance, ToolCall
+from .exact import Refused, checksum, parse
+from .spool import Artifact, Spool
+from .tools import Media, ToolResult
+
+__all__ = ["Results", "Settled", "as_results"]
+
+Results: TypeAlias = str | Artifact | Media | tuple[Artifact | Media, ...] | None
+
+HANDLE = (
+    "[not shown: {what}. Read it with artifact_head, artifact_tail, artifact_grep, artifact_read or "
+    'artifact_count and callId "{id}".]'
+)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Settled:
+    """One call that has settled: with results, or with an ``error``.
+
+    ``id`` is the correlation key that the provider gave, ``started`` the time of day in seconds and
+    ``seconds`` how long the handler took. ``arguments`` may be given as JSON text.
+
+    >>> record = Settled("call_1", "weather", '{"city": "Oslo"}', Artifact.of("7 degrees"))
+    >>> record.arguments, record.checksum[:8]
+    ({'city': 'Oslo'}, '65ebaa1d')
+    >>> record.result().output
+    '7 degrees'
+    """
+
+    kind: ClassVar[Literal["settled"]] = "settled"
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    results: Results
+    inline: bool
+    error: str | None
+    provenance: Provenance
+    started: float | None
+    seconds: float | None
+    from_artifact_tool: bool
+
+    def __init__(
+        self,
+        id: str,
+        name: str,
+        arguments: dict[str, Any] | str,
+        results: Results | Sequence[Artifact | Media] = None,
+        *,
+        inline: bool = True,
+        error: str | None = None,
+        provenance: Provenance | None = None,
+        started: float | None = None,
+        seconds: float | None = None,
+        from_artifact_tool: bool = False,
+    ) -> None:
+        if not id or not name:
+            raise UsageError("a settled call has the id and the name that the provider gave it")
+        values = {
+            "id": id, "name": name, "arguments": _object(arguments, name),
+            "results": _shaped(results, from_artifact_tool), "inline": inline, "error": error,
+            "provenance": provenance or Provenance("natural"), "started": started,
+            "seconds": seconds, "from_artifact_tool": from_artifact_tool,
+        }  # fmt: skip
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def of(
+        cls, call: ToolCall, results: Results | Sequence[Artifact | Media] = None, **more: Any
+    ) -> Settled:
+        """The record of a call that was heard; ``more`` are the other fields."""
+        return cls(
+            call.id, call.name, call.arguments, results, provenance=call.provenance, **more
+        )
+
+    @property
+    def checksum(self) -> str:
+        """sha256 over the name and the canonical arguments, as that of the call itself."""
+        return checksum(self.name, self.arguments)
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The artifacts among the results, in order."""
+        return tuple(item for item in self._items() if isinstance(item, Artifact))
+
+    @property
+    def is_handle(self) -> bool:
+        """Does the model see a handle, and may artifact tools read it?"""
+        return not self.inline and not self.from_artifact_tool and bool(self.artifacts)
+
+    def result(self, call: ToolCall | None = None, spool: Spool | None = None) -> ToolResult:
+        """What goes back to the provider. ``call`` is the call as it was heard, with its echo."""
+        if call is None:
+            raw = msgspec.json.encode(self.arguments).decode()
+            call = ToolCall(0, self.id, self.name, self.arguments, raw, provenance=self.provenance)
+        elif (call.id, call.checksum) != (self.id, self.checksum):
+            raise UsageError(f"this record is of {self.id!r} ({self.name}), not of {call.id!r}")
+        if self.error is not None:
+            return ToolResult.for_call(call, self.error, is_error=True)
+        return ToolResult.for_call(call, self._output(spool or Spool()), inline=self.inline)
+
+    def _items(self) -> tuple[Any, ...]:
+        if isinstance(self.results, tuple):
+            return self.results
+        return () if self.results is None else (self.results,)
+
+    def _output(self, spool: Spool) -> Any:
+        shown = [self._shown(item, spool) for item in self._items()]
+        return shown if isinstance(self.results, tuple) else shown[0] if shown else ""
+
+    def _shown(self, item: str | Artifact | Media, spool: Spool) -> Any:
+        if not isinstance(item, Artifact):
+            return item
+        return spool.value(item) if self.inline else HANDLE.format(what=item.summary, id=self.id)
+
+
+def as_results(value: Any, spool: Spool) -> Results:
+    """What a handler returned, in one of the shapes that a record has.
+
+    >>> as_results({"celsius": 7}, Spool()).content
+    b'{"celsius":7}'
+    """
+    if isinstance(value, Artifact | Media):
+        return value
+    if isinstance(value, list | tuple) and any(isinstance(i, Artifact | Media) for i in value):
+        return tuple(i if isinstance(i, Artifact | Media) else spool.put(i) for i in value)
+    return spool.put(value)
+
+
+def _object(arguments: Any, name: str) -> dict[str, Any]:
+    if isinstance(arguments, str):
+        try:
+            arguments = parse(arguments or "{}")
+        except Refused as error:
+            raise UsageError(f"the arguments of {name!r} are no exact JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise UsageError(f"the arguments of {name!r} are no object but {type(arguments).__name__}")
+    return arguments
+
+
+def _shaped(results: Any, from_artifact_tool: bool) -> Results:
+    if isinstance(results, list | tuple):
+        if not all(isinstance(item, Artifact | Media) for item in results):
+            raise UsageError("a list of results holds artifacts or media; make others with a Spool")
+        results = tuple(results)
+    if isinstance(results, str) != from_artifact_tool and results is not None:
+        raise UsageError(
+            "plain text is the result of an artifact tool, and only that: "
+            "put what other tools give into an Artifact"
+        )
+    if not isinstance(results, str | Artifact | Media | tuple | None):
+        raise UsageError(f"results are artifacts or media, not {type(results).__name__}")
+    return results
