@@ -131,7 +131,7 @@ class Connection(Source):
         self._retries, self._patience = retries, patience
         self._timeout = timeout
         self._body: Source | None = None
-        self.closable = True
+        self.closable = False  # until something is open
         self.attempts = 0
 
     @property
@@ -170,6 +170,7 @@ class Connection(Source):
             await anyio.sleep(pause)
 
     async def _ask(self) -> Item | None:
+        self.closable = True
         client = self._client = self._client or _new_client()
         request = client.build_request(
             "POST", self._url, timeout=self._timeout or _timeout_for(client), **self._request

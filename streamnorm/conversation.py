@@ -26,6 +26,7 @@ from .events import (
     StreamStart,
     TextDelta,
     ToolCall,
+    ToolCallStart,
     Usage,
 )
 from .tools import Media, ToolResult
@@ -36,18 +37,28 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
-    """Visible text."""
+    """Visible text, what its provider wants back with it, and where in the text that came.
+
+    >>> Text("Oslo is cold.").text
+    'Oslo is cold.'
+    """
 
     text: str
     echoes: tuple[Echo, ...] = ()
     citations: tuple[Any, ...] = ()
+    marks: tuple[int, ...] = ()
 
 
 class Reasoning(msgspec.Struct, frozen=True, tag_field="kind", tag="reasoning"):
-    """What the model thought, and what its provider wants back of it."""
+    """What the model thought, what its provider wants back of it, and where that came.
+
+    >>> Reasoning("Cold, I think.").text
+    'Cold, I think.'
+    """
 
     text: str = ""
     echoes: tuple[Echo, ...] = ()
+    marks: tuple[int, ...] = ()
 
 
 Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | Media
@@ -82,6 +93,10 @@ class Turn(msgspec.Struct, frozen=True):
             fold.add(event)
         return fold.turn()
 
+    def whole(self) -> Turn:
+        """This turn without the calls that were never whole: what may be sent of it."""
+        return msgspec.structs.replace(self, broken=())
+
     @property
     def text(self) -> str:
         """All visible text of the turn."""
@@ -98,14 +113,22 @@ class Turn(msgspec.Struct, frozen=True):
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
 
 
+_Place: TypeAlias = tuple[Any, ...]
+
+
 class _Fold:
-    """Deltas of one stream on their way to be parts; pieces of text are joined once."""
+    """Deltas of one stream on their way to be parts; pieces of text are joined once.
+
+    A part stands where it began: a call is placed by its start, as one without arguments may be told
+    only when the turn is over.
+    """
 
     def __init__(self, choice: int) -> None:
         self._choice = choice
-        self._order: list[tuple[type, Any]] = []
-        self._pieces: dict[tuple[type, Any], list[str]] = {}
-        self._echoes: dict[tuple[type, Any], list[Echo]] = {}
+        self._order: dict[_Place, Part | None] = {}
+        self._pieces: dict[_Place, list[str]] = {}
+        self._echoes: dict[_Place, list[tuple[Echo, int]]] = {}
+        self._sizes: dict[_Place, int] = {}
         self._citations: dict[int, list[Any]] = {}
         self._facts: dict[str, Any] = {}
         self._broken: list[BrokenToolCall] = []
@@ -114,10 +137,12 @@ class _Fold:
         match event:
             case TextDelta() | ReasoningDelta() if event.choice == self._choice:
                 self._grow(Text if isinstance(event, TextDelta) else Reasoning, event)
+            case ToolCallStart():
+                self._order.setdefault((ToolCall, event.call))
             case ToolCall() if event.choice == self._choice:
-                self._order.append((ToolCall, event))
+                self._order[ToolCall, event.call] = event
             case ProviderToolResult():
-                self._order.append((ProviderToolResult, event))
+                self._order[ProviderToolResult, len(self._order)] = event
             case BrokenToolCall() if event.choice == self._choice:
                 self._broken.append(event)
             case Citation():
@@ -132,13 +157,19 @@ class _Fold:
                 self._end(event)
 
     def _grow(self, kind: type, event: TextDelta | ReasoningDelta) -> None:
-        key = kind, event.part
-        if key not in self._pieces:
-            self._order.append(key)
-            self._pieces[key], self._echoes[key] = [], []
-        self._pieces[key].append(event.text)
-        if event.echo is not msgspec.UNSET:
-            self._echoes[key].append(event.echo)
+        echo = None if event.echo is msgspec.UNSET else event.echo
+        # Text that comes with an echo of some type is of that type: another part.
+        place = kind, event.part, echo.get("type") if echo and event.text else None
+        self._order.setdefault(place)
+        if echo is not None:
+            self._echo(place, echo)
+        self._pieces.setdefault(place, []).append(event.text)
+        self._sizes[place] = self._sizes.get(place, 0) + len(event.text)
+
+    def _echo(self, place: _Place, echo: Echo) -> None:
+        echoes = self._echoes.setdefault(place, [])
+        if not echoes or echoes[-1][0] != echo:
+            echoes.append((echo, self._sizes.get(place, 0)))
 
     def _end(self, event: Finish | Failed) -> None:
         self._facts["finish"] = event.reason
@@ -146,19 +177,21 @@ class _Fold:
             self._facts["echo"] = event.echo
 
     def turn(self) -> Turn:
-        parts = tuple(part for key in self._order if (part := self._part(key)) is not None)
-        return Turn("assistant", parts, broken=tuple(self._broken), **self._facts)
+        parts = (whole or self._part(place) for place, whole in self._order.items())
+        told = tuple(part for part in parts if part is not None)
+        return Turn("assistant", told, broken=tuple(self._broken), **self._facts)
 
-    def _part(self, key: tuple[type, Any]) -> Part | None:
-        kind, what = key
-        if kind in (ToolCall, ProviderToolResult):
-            whole: Part = what
-            return whole
-        text, echoes = "".join(self._pieces[key]), tuple(self._echoes[key])
+    def _part(self, place: _Place) -> Part | None:
+        if place not in self._pieces:
+            return None  # a call that was never whole
+        kind, number, _ = place
+        text, echoes = "".join(self._pieces[place]), self._echoes.get(place, [])
+        if not text and not echoes:
+            return None
+        said, marks = tuple(e for e, _ in echoes), tuple(at for _, at in echoes)
         if kind is Reasoning:
-            return Reasoning(text, echoes) if text or echoes else None
-        citations = tuple(self._citations.get(what, ()))
-        return Text(text, echoes, citations) if text or echoes else None
+            return Reasoning(text, said, marks)
+        return Text(text, said, tuple(self._citations.get(number, ())), marks)
 
 
 class Conversation(msgspec.Struct):
@@ -170,6 +203,20 @@ class Conversation(msgspec.Struct):
 
     turns: list[Turn] = []
     system: str | None = None
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Conversation:
+        """The conversation that ``to_json`` wrote.
+
+        >>> talk = Conversation().user("Hello")
+        >>> Conversation.from_json(talk.to_json()) == talk
+        True
+        """
+        return msgspec.json.decode(data, type=cls)
+
+    def to_json(self) -> bytes:
+        """All of it as JSON, echoes and media too; nothing is lost."""
+        return msgspec.json.encode(self)
 
     def user(self, *parts: str | Media | Text) -> Conversation:
         """The user says something."""

@@ -281,13 +281,13 @@ class Normalizer:
             at += 1
             if at > limits.events:
                 raise LimitReached("events", limits.events)
-            if not self._started:
+            if not self._started or len(self._wires) > 1:
                 self._begin(block, out)
             else:
                 self._read(iter((block,)), out)
             if at % MEASURE_EVERY == 0:
                 self._calls.measure()
-            self._calm = self._started
+            self._calm = self._started and len(self._wires) == 1
             if self._calm and self._left >= self._long and self._frames <= limits.events:
                 return self._read(blocks, out)
 
@@ -349,6 +349,8 @@ class Normalizer:
         if payload is None:
             return False
         wire = providers.recognize(payload, self._wires)
+        if wire is None and self.provider != providers.AUTO:
+            return True  # nothing that we know: passed on by the first wire, the next payload may tell
         if wire is None:
             raise StreamFailed(Failure("protocol", _unlike_any(payload, self._wires)))
         if self.provider == providers.AUTO:

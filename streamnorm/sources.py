@@ -33,6 +33,9 @@ Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded 
 _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
+_AHEAD = 10_000  # chunks that can have been received and not yet read
+
+
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
@@ -286,6 +289,26 @@ class _Response(Source):
             return None
         count = getattr(self._response, "num_bytes_downloaded", None)
         return count if isinstance(count, int) and count else None
+
+    async def aclose(self) -> None:
+        if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
+            with suppress(Exception):
+                await _unwind(self._iterator)
+        await super().aclose()
+
+
+async def _unwind(iterator: Any) -> None:
+    """End a generator of httpx together with those inside it.
+
+    Closing it would leave the inner ones to the garbage collector, about which trio complains. A
+    read that is cancelled ends all of them; before that, it may give what was received already.
+    """
+    from anyio import CancelScope
+
+    with CancelScope() as scope:
+        scope.cancel()
+        for _ in range(_AHEAD):
+            await iterator.__anext__()
 
 
 Readers: TypeAlias = tuple[

@@ -7,6 +7,7 @@ another call; and only a whole call can be answered.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, get_type_hints
 
@@ -28,7 +29,8 @@ class Tool(msgspec.Struct, frozen=True):
     'weather'
 
     ``native`` holds a provider's own declaration of a tool that it runs itself; it is passed on to
-    that provider as it is and left out for every other.
+    that provider as it is and left out for every other. ``mcp_server`` is the MCP server of a tool that
+    has one.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Tool(msgspec.Struct, frozen=True):
     schema: dict[str, Any] = msgspec.field(default_factory=lambda: dict(EMPTY_SCHEMA))
     strict: bool | None = None
     native: dict[str, dict[str, Any]] = {}
+    mcp_server: str | None = None
 
     @classmethod
     def from_function(
@@ -73,6 +76,26 @@ class Tool(msgspec.Struct, frozen=True):
             declaration.get("name") or declaration.get("type") or next(iter(declaration), "")
         )
         return cls(name, native={provider: declaration})
+
+    @classmethod
+    def mcp(
+        cls, server: str, tool: str, description: str = "", schema: dict[str, Any] | None = None
+    ) -> Tool:
+        """The tool of an MCP server, under a name that tells which.
+
+        >>> Tool.mcp("github", "create_issue").name
+        'github__create_issue'
+        """
+        return cls(f"{server}__{tool}", description, schema or dict(EMPTY_SCHEMA), mcp_server=server)
+
+    @property
+    def own_name(self) -> str:
+        """The name by which its MCP server knows it.
+
+        >>> Tool.mcp("github", "create_issue").own_name
+        'create_issue'
+        """
+        return self.name.removeprefix(f"{self.mcp_server}__") if self.mcp_server else self.name
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -127,13 +150,19 @@ class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
 
 
 Output: TypeAlias = Any  # text, a JSON value, Media, or a list of texts and Media
+Piece: TypeAlias = str | Media
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
-    """What a tool produced for one call. Made by ``for_call``."""
+    """What a tool produced for one call. Made by ``for_call``.
+
+    ``value`` is a text or a plain JSON value; an output with media in it is in ``pieces`` instead.
+    ``inline=False`` says that media are to be described, not sent.
+    """
 
     call: ToolCall
-    output: Output = None
+    value: Any = None
+    pieces: tuple[Piece, ...] = ()
     is_error: bool = False
     inline: bool = True
 
@@ -147,53 +176,79 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
         >>> ToolResult.for_call(call, {"celsius": 7}).text
         '{"celsius":7}'
         """
-        if not isinstance(call, ToolCall):
-            what = getattr(call, "kind", type(call).__name__)
-            raise EncodeError(
-                f"a result needs the ToolCall it answers, not {what}; a broken call was never whole "
-                "and must not be run or answered: leave it out, or ask the model again"
-            )
-        return cls(call, _checked(output, call.name), is_error, inline)
+        whole = only_whole(call, "a result needs")
+        pieces = _pieces(output, whole.name)
+        value = None if pieces else _plain(output, whole.name)
+        return cls(whole, value, pieces, is_error, inline)
+
+    @property
+    def output(self) -> Output:
+        """What was passed to ``for_call``, as plain values."""
+        return list(self.pieces) if self.pieces else self.value
 
     @property
     def text(self) -> str:
         """The output as text; media are summarised."""
-        return _text(self.output)
+        if self.pieces:
+            return "\n".join(p.summary if isinstance(p, Media) else p for p in self.pieces)
+        if isinstance(self.value, str):
+            return self.value
+        return "" if self.value is None else json_text(self.value)
 
     @property
     def media(self) -> list[Media]:
         """The media in the output, in order."""
-        items = self.output if isinstance(self.output, list) else [self.output]
-        return [item for item in items if isinstance(item, Media)]
+        return [piece for piece in self.pieces if isinstance(piece, Media)]
 
 
-def _checked(output: Output, name: str) -> Output:
-    if isinstance(output, bytes | bytearray | memoryview):
-        return Media(bytes(output), "application/octet-stream")
-    if isinstance(output, tuple | list):
-        output = [
-            Media(i, "application/octet-stream") if isinstance(i, bytes) else i for i in output
-        ]
+def only_whole(call: Any, who: str) -> ToolCall:
+    """The call itself if it is a whole one; an error that says what to do if it is not."""
+    if isinstance(call, ToolCall):
+        return call
+    what = getattr(call, "kind", type(call).__name__)
+    raise EncodeError(
+        f"{who} a ToolCall, not {what}; a broken call was never whole and must not be run or "
+        "answered: leave it out, or ask the model again"
+    )
+
+
+def json_text(value: Any) -> str:
+    """Plain values as JSON text: exact integers, no NaN.
+
+    >>> json_text({"big": 2**70, "é": [1.5, None]})
+    '{"big":1180591620717411303424,"é":[1.5,null]}'
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _pieces(output: Output, name: str) -> tuple[Piece, ...]:
+    """An output that has media in it, piece by piece; nothing for any other."""
+    items = list(output) if isinstance(output, tuple | list) else [output]
+    if not any(isinstance(item, Media | bytes | bytearray | memoryview) for item in items):
+        return ()
+    return tuple(_piece(item, name) for item in items)
+
+
+def _piece(item: Any, name: str) -> Piece:
+    if isinstance(item, bytes | bytearray | memoryview):
+        return Media(bytes(item), "application/octet-stream")
+    if isinstance(item, Media):
+        return item
+    plain = _plain(item, name)
+    return plain if isinstance(plain, str) else json_text(plain)
+
+
+def _plain(output: Output, name: str) -> Any:
+    """The output as texts, numbers, lists and objects: what JSON can say, and nothing less."""
     try:
-        _text(output)
-    except (TypeError, ValueError, RecursionError) as error:
+        plain = msgspec.to_builtins(output, str_keys=True)
+        json_text(plain).encode()
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise EncodeError(
             f"the output of {name!r} cannot be written as JSON ({error}); return text, plain JSON "
             "values, bytes or Media"
         ) from error
-    return output
-
-
-def _text(output: Output) -> str:
-    if isinstance(output, str):
-        return output
-    if output is None:
-        return ""
-    if isinstance(output, Media):
-        return output.summary
-    if isinstance(output, list) and any(isinstance(i, Media) for i in output):
-        return "\n".join(_text(item) for item in output)
-    return msgspec.json.encode(output).decode()
+    return plain
 
 
 def _parameters(function: Callable[..., Any]) -> list[Any]:

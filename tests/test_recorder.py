@@ -208,7 +208,9 @@ def b64(text: str) -> str:
 def told_everywhere(secret: str) -> bytes:
     """Bodies, errors, ids, redirects: each way of writing it, in each place."""
     written = [way(secret) for way in WAYS]
-    frames = [f'data: {{"error":{{"message":"bad key {w}","location":"/?k={w}"}}}}' for w in written]
+    frames = [
+        f'data: {{"error":{{"message":"bad key {w}","location":"/?k={w}"}}}}' for w in written
+    ]
     frames += [f"event: {w}\nid: {w}\n: {w}\ndata: {w}" for w in written[:2]]
     call = {"id": secret, "function": {"name": secret, "arguments": json.dumps({"k": secret})}}
     frames.append("data: " + json.dumps({"choices": [{"delta": {"tool_calls": [call]}}]}))
@@ -235,7 +237,9 @@ def test_no_canary_is_found_wherever_it_was_planted(tmp_path, caplog, number):
     assert leaks(wire, secret)
     caplog.set_level(logging.DEBUG, "streamnorm")
     options = learnt(secret)
-    options.setdefault("headers", {"x-request-id": secret, "Location": f"/?k={secret}", secret: "1"})
+    options.setdefault(
+        "headers", {"x-request-id": secret, "Location": f"/?k={secret}", secret: "1"}
+    )
     tape = Recorder.open(tmp_path, provider="openai_chat", seed="s", **options)
     for at in range(len(wire)):
         tape.chunk(wire[at : at + 1])
@@ -443,7 +447,9 @@ def test_nothing_raises_once_the_file_is_there(tmp_path, caplog, trouble):
     tape.payload({})
     tape.close(finished=True)
     assert tape.failed
-    assert [r.levelname for r in caplog.records if "recorder.failed" in r.getMessage()] == ["WARNING"]
+    assert [r.levelname for r in caplog.records if "recorder.failed" in r.getMessage()] == [
+        "WARNING"
+    ]
     assert not read_take(tape.path).finished
     assert "failed" in repr(tape)
 

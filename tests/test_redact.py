@@ -92,7 +92,9 @@ secret = st.text(st.sampled_from('abAB/+"\\é%nu0'), min_size=4, max_size=12)
 
 @given(st.lists(secret, min_size=1, max_size=4), st.lists(text | secret), st.data())
 def test_any_chunking_gives_the_same_bytes_without_the_secrets(secrets, pieces, data):
-    body = json.dumps({"said": "".join(pieces), "key": data.draw(st.sampled_from(secrets))}).encode()
+    body = json.dumps(
+        {"said": "".join(pieces), "key": data.draw(st.sampled_from(secrets))}
+    ).encode()
     whole = fed(Redactor(secrets), [body])
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
     chunks = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]

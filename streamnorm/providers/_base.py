@@ -268,6 +268,9 @@ class Provider(NamedTuple):
     items: tuple[Item, ...] = ()
     # More than one wire is spoken under this name: the first payload tells which.
     wires: tuple[type[Parser], ...] = ()
+    # The modules of the way back, beside the parser; imported when they are first asked for.
+    encoder: str | None = None
+    server: str | None = None
 
 
 def count(raw: Mapping[str, Any], *path: str) -> int | None:

@@ -181,15 +181,16 @@ class Server:
 
     def __init__(self, turns: Turns, wire: type[Wire]) -> None:
         self._answers = _Answers(turns, wire)
+        self._url = ""
         self._http: _Http | None = None
         self._thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
         """Where it listens, such as ``http://127.0.0.1:40123``."""
-        if self._http is None:
+        if not self._url:
             raise UsageError("the server is not running: use it in a with statement")
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return self._url
 
     @property
     def requests(self) -> list[Received]:
@@ -200,6 +201,7 @@ class Server:
         """Listen on a free port."""
         if self._http is None:
             self._http = _Http(self._answers)
+            self._url = f"http://127.0.0.1:{self._http.server_address[1]}"
             # The poll decides how long close() takes, not how soon requests are answered.
             self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
             self._thread.start()

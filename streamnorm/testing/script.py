@@ -187,8 +187,8 @@ class _Telling:
         if isinstance(step, Call):
             return self._calls(at)
         if isinstance(step, Say | Think):
-            told = self.wire.say if isinstance(step, Say) else self.wire.think
-            self._send(at, told(step.text))
+            tell = self.wire.say if isinstance(step, Say) else self.wire.think
+            self._one(at, tell(step.text))
         elif isinstance(step, Finish):
             self._send(at, self.wire.finish(step.reason or self._reason()))
             self._raw(at, self.wire.end())
@@ -228,21 +228,15 @@ class _Telling:
                 self._send(at, call.closing)
         else:
             for at, call in told:
-                self._send(at, [*call.opening, *call.deltas])
-                if self._is(at + 1, "duplicate"):
-                    self._send(at, call.deltas[-1:])
-                self._send(at, call.closing)
+                self._one(at, call)
+
+    def _one(self, at: int, told: Told) -> None:
+        self._send(at, [*told.opening, *told.deltas])
+        if self._is(at + 1, "duplicate"):
+            self._send(at, told.deltas[-1:])
+        self._send(at, told.closing)
 
     # --- faults
-
-    def _duplicate(self, at: int, fault: Fault) -> None:
-        # Of a call this was done in its place, before the call was closed.
-        before = self.steps[at - 1] if at else None
-        if isinstance(before, Say | Think):
-            mine = [frame for frame in self.frames if frame.step == at - 1]
-            longest = max(mine, key=lambda frame: len(frame.data), default=None)
-            if longest is not None:
-                self.frames.insert(self.frames.index(longest), longest)
 
     def _delay(self, at: int, fault: Fault) -> None:
         self.wait += fault.value
@@ -310,7 +304,6 @@ class _Telling:
 
 
 _FAULTS = {
-    "duplicate": _Telling._duplicate,
     "delay": _Telling._delay,
     "bad_json": _Telling._bad,
 }

@@ -31,11 +31,16 @@ _ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How a wire tells one call: what opens it, its fragments, what closes it."""
+    """How a wire tells one step: what opens it, its fragments, what closes it."""
 
     opening: list[Json] = field(default_factory=list)
     deltas: list[Json] = field(default_factory=list)
     closing: list[Json] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Json]:
+        """One after the other."""
+        return [*self.opening, *self.deltas, *self.closing]
 
 
 class Wire:
@@ -56,10 +61,10 @@ class Wire:
     def start(self) -> list[Json]:
         return []
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         raise NotImplementedError
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         raise NotImplementedError
 
     def call(self, call: Call) -> Told:

@@ -41,11 +41,11 @@ class Anthropic(Wire):
         usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": self.used.cached}
         return [{"type": "message_start", "message": message | {"usage": usage}}]
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         pieces = [{"type": "text_delta", "text": piece} for piece in fragments(text)]
         return self._block({"type": "text", "text": ""}, pieces)
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         pieces: list[Json] = [{"type": "thinking_delta", "thinking": p} for p in fragments(text)]
         signature = self.id("", "signature", self.index, size=40)
         pieces.append({"type": "signature_delta", "signature": signature})
@@ -60,7 +60,7 @@ class Anthropic(Wire):
         content = [{"type": "text", "text": _text(result.output)}]
         block = {"type": "mcp_tool_result", "tool_use_id": used, "is_error": result.is_error}
         answer = self._block(block | {"content": content}, [])
-        return [*told.opening, *told.deltas, *told.closing, *answer]
+        return [*told.all, *answer.all]
 
     def finish(self, reason: str) -> list[Json]:
         delta = {"stop_reason": self.reason(reason), "stop_sequence": None}
@@ -97,13 +97,13 @@ class Anthropic(Wire):
             [{"type": "content_block_stop", "index": self.index}],
         )
 
-    def _block(self, block: Json, deltas: list[Json]) -> list[Json]:
+    def _block(self, block: Json, deltas: list[Json]) -> Told:
         self.index += 1
-        return [
-            {"type": "content_block_start", "index": self.index, "content_block": block},
-            *({"type": "content_block_delta", "index": self.index, "delta": d} for d in deltas),
-            {"type": "content_block_stop", "index": self.index},
-        ]
+        return Told(
+            [{"type": "content_block_start", "index": self.index, "content_block": block}],
+            [{"type": "content_block_delta", "index": self.index, "delta": d} for d in deltas],
+            [{"type": "content_block_stop", "index": self.index}],
+        )
 
 
 def _pieces(call: Call) -> list[str]:

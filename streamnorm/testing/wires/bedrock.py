@@ -39,15 +39,17 @@ class Bedrock(Wire):
     def start(self) -> list[Json]:
         return [{"messageStart": {"role": "assistant"}}]
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         self.at += 1  # text has no contentBlockStart
-        return [*(self._delta(text=piece) for piece in fragments(text)), self._stop()]
+        deltas = [self._delta(text=piece) for piece in fragments(text)]
+        return Told(deltas=deltas, closing=[self._stop()])
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         self.at += 1
         signature = {"signature": self.id("", "signature", self.at, size=40)}
         deltas: list[Json] = [{"text": piece} for piece in fragments(text)]
-        return [*(self._delta(reasoningContent=d) for d in [*deltas, signature]), self._stop()]
+        said = [self._delta(reasoningContent=delta) for delta in [*deltas, signature]]
+        return Told(deltas=said, closing=[self._stop()])
 
     def call(self, call: Call) -> Told:
         return self._told(call, {})
@@ -61,9 +63,7 @@ class Bedrock(Wire):
         text = isinstance(result.output, str)
         content = [{"text" if text else "json": result.output}]
         return [
-            *told.opening,
-            *told.deltas,
-            *told.closing,
+            *told.all,
             self._start(toolResult=start),
             self._delta(toolResult=content),
             self._stop(),

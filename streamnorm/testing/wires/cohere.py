@@ -29,10 +29,10 @@ class Cohere(Wire):
         start: Json = {"id": self.id(""), "type": "message-start"}
         return [start | {"delta": {"message": message | {"citations": []}}}]
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         return self._content(text, "text")
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         return self._content(text, "thinking")
 
     def call(self, call: Call) -> Told:
@@ -65,13 +65,13 @@ class Cohere(Wire):
     def bad(self) -> bytes:
         return b'event: content-delta\ndata: {"type": \n\n'
 
-    def _content(self, text: str, kind: str) -> list[Json]:
+    def _content(self, text: str, kind: str) -> Told:
         at, self.contents = self.contents, self.contents + 1
-        return [
-            _said("content-start", at, content={"type": kind, kind: ""}),
-            *(_said("content-delta", at, content={kind: piece}) for piece in fragments(text)),
-            _said("content-end", at),
-        ]
+        return Told(
+            [_said("content-start", at, content={"type": kind, kind: ""})],
+            [_said("content-delta", at, content={kind: piece}) for piece in fragments(text)],
+            [_said("content-end", at)],
+        )
 
     def _end(self, reason: str, **more: Any) -> Json:
         tokens = {"input_tokens": self.used.input, "output_tokens": self.used.output}

@@ -34,11 +34,12 @@ class Gemini(Wire):
         "UNAUTHENTICATED": 401,
     }
 
-    def say(self, text: str) -> list[Json]:
-        return [self._chunk({"text": piece}) for piece in fragments(text)]
+    def say(self, text: str) -> Told:
+        return Told(deltas=[self._chunk({"text": piece}) for piece in fragments(text)])
 
-    def think(self, text: str) -> list[Json]:
-        return [self._chunk({"text": piece, "thought": True}) for piece in fragments(text)]
+    def think(self, text: str) -> Told:
+        pieces = fragments(text)
+        return Told(deltas=[self._chunk({"text": piece, "thought": True}) for piece in pieces])
 
     def call(self, call: Call) -> Told:
         said = self._key(call) | {"name": call.name, "args": call.value()}
@@ -105,11 +106,11 @@ class Interactions(Wire):
             {"event_type": "interaction.status_update"} | status,
         ]
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         deltas = [{"type": "text", "text": piece} for piece in fragments(text)]
         return self._step({"type": "model_output"}, deltas)
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         pieces = [{"type": "text", "text": piece} for piece in fragments(text)]
         deltas: list[Json] = [{"type": "thought_summary", "content": piece} for piece in pieces]
         signature = self.id("", "signature", self.at, size=40)
@@ -121,10 +122,11 @@ class Interactions(Wire):
         step = {"type": "function_call"} | key | {"name": call.name, "arguments": {}}
         pieces = fragments(call.text())
         deltas = [{"type": "arguments_delta", "arguments": piece} for piece in pieces]
-        opening, *middle, closing = self._step(step, deltas)
+        told = self._step(step, deltas)
         if call.index is not None:
-            middle = [delta | {"index": call.index} for delta in middle]
-        return Told([opening], middle, [closing])
+            wrong = [delta | {"index": call.index} for delta in told.deltas]
+            told = Told(told.opening, wrong, told.closing)
+        return told
 
     def served(self, call: Call, result: Result) -> list[Json]:
         key = self._key(call)
@@ -135,7 +137,7 @@ class Interactions(Wire):
         )
         answer: Json = {"result": result.output} | ({"is_error": True} if result.is_error else {})
         step = {"type": f"{kind}_result", "call_id": key.get("id")} | answer
-        return first + self._step(step, [{"type": f"{kind}_result"} | answer])
+        return first.all + self._step(step, [{"type": f"{kind}_result"} | answer]).all
 
     def finish(self, reason: str) -> list[Json]:
         used = self.used
@@ -162,10 +164,10 @@ class Interactions(Wire):
         self.calls += 1
         return {"id": call.id or self.id("", self.calls, size=8).lower()} if call.has_id else {}
 
-    def _step(self, step: Json, deltas: list[Json]) -> list[Json]:
+    def _step(self, step: Json, deltas: list[Json]) -> Told:
         self.at += 1
-        return [
-            {"event_type": "step.start", "index": self.at, "step": step},
-            *({"event_type": "step.delta", "index": self.at, "delta": d} for d in deltas),
-            {"event_type": "step.stop", "index": self.at},
-        ]
+        return Told(
+            [{"event_type": "step.start", "index": self.at, "step": step}],
+            [{"event_type": "step.delta", "index": self.at, "delta": d} for d in deltas],
+            [{"event_type": "step.stop", "index": self.at}],
+        )

@@ -26,11 +26,11 @@ class Ollama(Wire):
         super().__init__(key)
         self.lines = 0
 
-    def say(self, text: str) -> list[Json]:
-        return [self._line(content=piece) for piece in fragments(text)]
+    def say(self, text: str) -> Told:
+        return Told(deltas=[self._line(content=piece) for piece in fragments(text)])
 
-    def think(self, text: str) -> list[Json]:
-        return [self._line(thinking=piece) for piece in fragments(text)]
+    def think(self, text: str) -> Told:
+        return Told(deltas=[self._line(thinking=piece) for piece in fragments(text)])
 
     def call(self, call: Call) -> Told:
         at, self.calls = self.calls, self.calls + 1

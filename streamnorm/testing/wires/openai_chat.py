@@ -31,11 +31,12 @@ class Chat(Wire):
     def start(self) -> list[Json]:
         return [self.delta(role="assistant", content="", refusal=None)]
 
-    def say(self, text: str) -> list[Json]:
-        return [self.delta(content=piece) for piece in fragments(text)]
+    def say(self, text: str) -> Told:
+        return Told(deltas=[self.delta(content=piece) for piece in fragments(text)])
 
-    def think(self, text: str) -> list[Json]:
-        return [self.delta(content=None, reasoning_content=piece) for piece in fragments(text)]
+    def think(self, text: str) -> Told:
+        pieces = fragments(text)
+        return Told(deltas=[self.delta(content=None, reasoning_content=p) for p in pieces])
 
     def call(self, call: Call) -> Told:
         at, self.calls = self.calls, self.calls + 1
@@ -110,11 +111,10 @@ class Mistral(Chat):
     def start(self) -> list[Json]:
         return [self.delta(role="assistant", content="")]
 
-    def think(self, text: str) -> list[Json]:
-        return [
-            self.delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": p}]}])
-            for p in fragments(text)
-        ]
+    def think(self, text: str) -> Told:
+        parts = [[{"type": "text", "text": piece}] for piece in fragments(text)]
+        chunks = [[{"type": "thinking", "thinking": part}] for part in parts]
+        return Told(deltas=[self.delta(content=chunk) for chunk in chunks])
 
     def call(self, call: Call) -> Told:
         at, self.calls = self.calls, self.calls + 1

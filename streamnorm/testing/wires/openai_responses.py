@@ -46,35 +46,38 @@ class Responses(Wire):
             {"type": "response.in_progress", "response": dict(self.body)},
         ]
 
-    def say(self, text: str) -> list[Json]:
+    def say(self, text: str) -> Told:
         item = self._item("message", "msg_", status="in_progress", content=[], role="assistant")
         part: Json = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
         full = part | {"text": text}
         where = self._where(item) | {"content_index": 0}
         kind = "response.output_text"
-        return [
-            self._added(item),
-            {"type": "response.content_part.added"} | where | {"part": part},
-            *({"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)),
-            {"type": f"{kind}.done"} | where | {"text": text},
-            {"type": "response.content_part.done"} | where | {"part": full},
-            self._done(item, status="completed", content=[full]),
-        ]
+        return Told(
+            [self._added(item), {"type": "response.content_part.added"} | where | {"part": part}],
+            [{"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)],
+            [
+                {"type": f"{kind}.done"} | where | {"text": text},
+                {"type": "response.content_part.done"} | where | {"part": full},
+                self._done(item, status="completed", content=[full]),
+            ],
+        )
 
-    def think(self, text: str) -> list[Json]:
+    def think(self, text: str) -> Told:
         item = self._item("reasoning", "rs_", summary=[])
         part = {"type": "summary_text", "text": ""}
         where = self._where(item) | {"summary_index": 0}
         kind = "response.reasoning_summary_text"
         full = part | {"text": text}
-        return [
-            self._added(item),
-            {"type": "response.reasoning_summary_part.added"} | where | {"part": part},
-            *({"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)),
-            {"type": f"{kind}.done"} | where | {"text": text},
-            {"type": "response.reasoning_summary_part.done"} | where | {"part": full},
-            self._done(item, summary=[full]),
-        ]
+        begun = {"type": "response.reasoning_summary_part.added"} | where | {"part": part}
+        return Told(
+            [self._added(item), begun],
+            [{"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)],
+            [
+                {"type": f"{kind}.done"} | where | {"text": text},
+                {"type": "response.reasoning_summary_part.done"} | where | {"part": full},
+                self._done(item, summary=[full]),
+            ],
+        )
 
     def call(self, call: Call) -> Told:
         self.calls += 1
@@ -92,8 +95,7 @@ class Responses(Wire):
         ended: Json = {"status": "completed", "output": answer, "error": None}
         if result.is_error:
             ended = {"status": "failed", "output": None, "error": answer}
-        told = self._told(call, item, "mcp_call", ended)
-        return [*told.opening, *told.deltas, *told.closing]
+        return self._told(call, item, "mcp_call", ended).all
 
     def finish(self, reason: str) -> list[Json]:
         why = self.reason(reason)
