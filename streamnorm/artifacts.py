@@ -121,7 +121,7 @@ class _Reader:
         if isinstance(file, io.BytesIO):
             content = {"input": file.read()}
         try:
-            done = subprocess.run(
+            done: subprocess.CompletedProcess[bytes] = subprocess.run(
                 command, capture_output=True, timeout=self._grep_seconds, check=False, **content
             )
         except subprocess.TimeoutExpired:

@@ -17,6 +17,7 @@ Fragments are joined once and parsed once. The one thing done per fragment is a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -221,10 +222,8 @@ class Calls:
         arguments: Any = None
         if id and name and text and self._is_usual(id, name, choice, kind):
             self._bound(len(text), self._told + len(text))
-            try:
+            with suppress(Refused):  # the steps will say why
                 arguments = parse(text, max_depth=self._limits.depth)
-            except Refused:
-                pass  # the steps will say why
         if type(arguments) is not dict or not id or not name:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
@@ -335,7 +334,8 @@ class Calls:
         if len(id) > self._limits.id:
             raise LimitReached("id", self._limits.id)
         if call.wire_id is not None:
-            self._ids.setdefault((call.choice, id), call)
+            if len(self._ids) < self._limits.calls * 2:  # a wire may change it with every fragment
+                self._ids.setdefault((call.choice, id), call)
             return self._scribe.note("call.id_changed", call_id=call.id)
         call.wire_id, call.field = id, field
         if (call.choice, id) in self._ids:

@@ -47,7 +47,9 @@ class Grammar(NamedTuple):
     def made_from(self, id: str, salt: str) -> str:
         """An id of this grammar that stands for ``id``."""
         prefix, size = self.made
-        number = int.from_bytes(hashlib.sha256(f"{id}\0{salt}".encode("utf-8", "surrogatepass")).digest())
+        number = int.from_bytes(
+            hashlib.sha256(f"{id}\0{salt}".encode("utf-8", "surrogatepass")).digest()
+        )
         return prefix + "".join(_LETTERS[number // 62**place % 62] for place in range(size))
 
 

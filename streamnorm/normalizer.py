@@ -94,7 +94,9 @@ class Normalizer:
         self._started = False
         self._ended = False
         self._calm = False  # the stream has started
-        self._long = self._limits.stream - self._limits.arguments  # bytes left when calls may be too big
+        self._long = (
+            self._limits.stream - self._limits.arguments
+        )  # bytes left when calls may be too big
         self._envelope: bytes | None = None  # see Parser.envelope
         self._skip, self._enveloped = 0, False  # where the last frame was cut
 
@@ -184,7 +186,12 @@ class Normalizer:
         return out
 
     def fail(
-        self, reason: FailedReason, message: str, *, retryable: bool = False, code: str | None = None
+        self,
+        reason: FailedReason,
+        message: str,
+        *,
+        retryable: bool = False,
+        code: str | None = None,
     ) -> list[Event]:
         """End the stream from outside: ``transport``, ``idle``, ``cancelled``, ``limit``."""
         out: list[Event] = []
@@ -199,7 +206,9 @@ class Normalizer:
         first = self._first + chunk
         start = sniff(first[:SNIFF])
         if (start is None or start in _NO_STREAM) and len(first) < SNIFF:
-            self._first = first  # what is no stream is told with an excerpt that no chunking changes
+            self._first = (
+                first  # what is no stream is told with an excerpt that no chunking changes
+            )
             return False
         self._choose_framer(first, out)
         return self._framer is not None and not self._ended
@@ -350,7 +359,9 @@ class Normalizer:
             return False
         wire = providers.recognize(payload, self._wires)
         if wire is None and self.provider != providers.AUTO:
-            return True  # nothing that we know: passed on by the first wire, the next payload may tell
+            return (
+                True  # nothing that we know: passed on by the first wire, the next payload may tell
+            )
         if wire is None:
             raise StreamFailed(Failure("protocol", _unlike_any(payload, self._wires)))
         if self.provider == providers.AUTO:

@@ -34,6 +34,7 @@ from .errors import RecordingError, UsageError
 from .framing import sniff
 from .notes import WARNING, Scribe
 from .redact import (
+    SHORTEST,
     Headers,
     Redactor,
     Secret,
@@ -119,6 +120,10 @@ class Recorder:
         redactor = Redactor(known | secrets_in_headers(headers))
         facts = _facts(provider, seed, url, headers, status, redactor)
         target = _target(path, label)
+        if redactor.too_short:
+            Scribe(provider).log(
+                WARNING, "recorder.secret_too_short", count=redactor.too_short, shortest=SHORTEST
+            )
         return cls(
             _create(target),
             target,

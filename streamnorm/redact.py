@@ -33,8 +33,6 @@ from urllib.parse import (
     urlunsplit,
 )
 
-from .errors import UsageError
-
 __all__ = [
     "Redactor",
     "bare_url",
@@ -47,7 +45,7 @@ __all__ = [
 Secret: TypeAlias = str | bytes
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[Any, Any]]
 
-SHORTEST = 4  # characters; a shorter "secret" would blank out half of the text
+SHORTEST = 4  # bytes; a shorter "secret" (the key "x" of a test) would blank out half of the text
 FOUND_SHORTEST = 6  # … of a value that we found ourselves, such as a cookie's
 TELLING = 6  # so many characters at the very end of a stream are the beginning of a secret
 FILLER, DIGIT, OTHER_DIGIT = b"x", b"1", b"7"
@@ -63,16 +61,15 @@ class Redactor:
     Redactor(1 secret)
     """
 
-    __slots__ = ("_automaton", "_count", "_needles", "_shapes")
+    __slots__ = ("_automaton", "_count", "_needles", "_shapes", "too_short")
+
+    too_short: int  #: secrets that cannot be told from other text, and so were left alone
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        values = {_as_bytes(secret) for secret in secrets} - {b""}
-        if any(len(value) < SHORTEST for value in values):
-            raise UsageError(
-                f"a secret of fewer than {SHORTEST} characters cannot be told from other text; "
-                "leave it out of secrets=, or change it"
-            )
+        given = {_as_bytes(secret) for secret in secrets} - {b""}
+        values = {value for value in given if len(value) >= SHORTEST}
         needles = {form for value in values for form in forms(value) if len(form) >= SHORTEST}
+        self.too_short = len(given) - len(values)
         self._count = len(values)
         self._automaton = _Automaton(needles)
         self._needles, self._shapes = _Needles(self._automaton), _Shapes()

@@ -91,9 +91,7 @@ class Settled:
         cls, call: ToolCall, results: Results | Sequence[Artifact | Media] = None, **more: Any
     ) -> Settled:
         """The record of a call that was heard; ``more`` are the other fields."""
-        return cls(
-            call.id, call.name, call.arguments, results, provenance=call.provenance, **more
-        )
+        return cls(call.id, call.name, call.arguments, results, provenance=call.provenance, **more)
 
     @property
     def checksum(self) -> str:
@@ -133,7 +131,10 @@ class Settled:
     def _shown(self, item: str | Artifact | Media, spool: Spool) -> Any:
         if not isinstance(item, Artifact):
             return item
-        return spool.value(item) if self.inline else HANDLE.format(what=item.summary, id=self.id)
+        if not self.inline:
+            return HANDLE.format(what=item.summary, id=self.id)
+        value = spool.value(item)
+        return _without_halves(value) if isinstance(value, str) else value
 
 
 def as_results(value: Any, spool: Spool) -> Results:
@@ -147,6 +148,11 @@ def as_results(value: Any, spool: Spool) -> Results:
     if isinstance(value, list | tuple) and any(isinstance(i, Artifact | Media) for i in value):
         return tuple(i if isinstance(i, Artifact | Media) else spool.put(i) for i in value)
     return spool.put(value)
+
+
+def _without_halves(text: str) -> str:
+    """No wire can carry half of a surrogate pair: halves that meet are joined, others replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _object(arguments: Any, name: str) -> dict[str, Any]:

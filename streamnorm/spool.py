@@ -121,7 +121,9 @@ class Spool:
             flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
             return os.fdopen(os.open(self.directory / artifact.handle, flags), "rb")
         except OSError as error:
-            raise ArtifactMissing(f"no content for {artifact.handle!r}: {error.strerror}") from error
+            raise ArtifactMissing(
+                f"no content for {artifact.handle!r}: {error.strerror}"
+            ) from error
 
     def read(self, artifact: Artifact) -> bytes:
         """The whole content."""

@@ -86,7 +86,9 @@ class Tool(msgspec.Struct, frozen=True):
         >>> Tool.mcp("github", "create_issue").name
         'github__create_issue'
         """
-        return cls(f"{server}__{tool}", description, schema or dict(EMPTY_SCHEMA), mcp_server=server)
+        return cls(
+            f"{server}__{tool}", description, schema or dict(EMPTY_SCHEMA), mcp_server=server
+        )
 
     @property
     def own_name(self) -> str:

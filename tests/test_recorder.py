@@ -256,6 +256,12 @@ def test_no_canary_is_found_wherever_it_was_planted(tmp_path, caplog, number):
     assert not leaks(seen.encode(), secret)
 
 
+def test_a_secret_too_short_to_be_found_is_warned_of(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "streamnorm")
+    record(tmp_path, [CHAT], secrets=["x"])
+    assert "recorder.secret_too_short" in caplog.text
+
+
 @pytest.mark.parametrize("provider", WIRES)
 def test_a_redacted_recording_replays_to_the_same_events_apart_from_the_letters(tmp_path, provider):
     secret = "call-sesame-opens"

@@ -351,9 +351,11 @@ def test_a_transport_answers_a_client(library, provider):
 def test_a_transport_answers_an_async_client(library):
     async def talk():
         transport = LOOK.transport("anthropic")
-        async with library.AsyncClient(transport=transport, base_url="http://provider") as client:
-            async with client.stream("POST", "/", json={}) as response:
-                return [chunk async for chunk in response.aiter_raw()]
+        async with (
+            library.AsyncClient(transport=transport, base_url="http://provider") as client,
+            client.stream("POST", "/", json={}) as response,
+        ):
+            return [chunk async for chunk in response.aiter_raw()]
 
     assert asyncio.run(talk()) == LOOK.chunks("anthropic")
 
@@ -391,9 +393,9 @@ def test_a_server_works_in_async_code_and_leaves_nothing_behind():
 
 
 def test_a_server_that_breaks_off_is_an_error_of_the_client():
-    with script(say("Hi"), cut(abrupt=True)).server("openai_chat") as server:
-        with pytest.raises(httpx.RemoteProtocolError):
-            httpx.post(server.url, json={})
+    broken = script(say("Hi"), cut(abrupt=True)).server("openai_chat")
+    with broken as server, pytest.raises(httpx.RemoteProtocolError):
+        httpx.post(server.url, json={})
 
 
 def test_a_client_that_goes_away_does_not_stop_the_server():

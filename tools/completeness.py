@@ -138,7 +138,10 @@ def annotations(model: Any) -> dict[str, Any]:
         return {f.alias or name: f.annotation for name, f in fields if f.exclude is not True}
     if hasattr(model, "members") and hasattr(model, "type_name"):  # a shape of botocore
         return dict(model.members)
-    return dict(getattr(model, "__annotations__", {}))
+    try:
+        return typing.get_type_hints(model)
+    except (NameError, TypeError, AttributeError):  # names that only a type checker can see
+        return dict(getattr(model, "__annotations__", {}))
 
 
 def tags(union: Any, field: str = "type") -> list[str]:

@@ -323,7 +323,7 @@ def chart(slots: list[int], style: Style) -> str:
 
     >>> from streamnorm.cli.style import Style
     >>> chart([0, 1, 50, 100], Style(color=False, width=80))
-    ' ▁▅█'
+    ' ▁▄█'
     """
     bars = BARS if style.signs.call == "●" else PLAIN_BARS
     top = max(slots, default=0) or 1

@@ -8,7 +8,7 @@ The bytes are JSON in ASCII. What JSON cannot say is an object with the key ``$`
 
     {"$": "bytes", "base64": …}  {"$": "text", "base64": …}  {"$": "number", "text": "nan"}
     {"$": "object", "items": [[key, value], …]}       an object with a key that is none of JSON's
-    {"$": "media" …}  {"$": "artifact" …}             in places that may hold anything
+    {"$": "media" …}  {"$": "artifact" …}             the results of a settled record
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..conversation import Turn
 from ..events import Provenance
 from ..settled import Settled
 from ..spool import Artifact
-from ..tools import Media, ToolResult
+from ..tools import Media
 from .errors import NotStorable
 
 __all__ = ["settled_from_bytes", "settled_to_bytes", "turn_from_bytes", "turn_to_bytes"]
@@ -39,12 +39,6 @@ _RECORDS: dict[str, type[Any]] = {"media": Media, "artifact": Artifact}
 
 def turn_to_bytes(turn: Turn) -> bytes:
     """One turn as one line of JSON, without its line end."""
-    loose = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolResult)]
-    if loose:  # an output may hold anything, also media, whose type must be known again
-        parts: list[Any] = list(turn.parts)
-        for i in loose:
-            parts[i] = msgspec.structs.replace(parts[i], output=_packed(parts[i].output))
-        turn = msgspec.structs.replace(turn, parts=tuple(parts))
     return _written(turn)
 
 
@@ -52,18 +46,7 @@ def turn_from_bytes(data: bytes) -> Turn:
     """The turn that ``turn_to_bytes`` wrote."""
     if b'"$"' not in data:
         return _turns(data)
-    turn = msgspec.convert(_unpacked(json.loads(data)), Turn)
-    if turn.role != "tool" and not turn.results:
-        return turn
-    return msgspec.structs.replace(
-        turn,
-        parts=tuple(
-            msgspec.structs.replace(part, output=_unpacked(part.output))
-            if isinstance(part, ToolResult)
-            else part
-            for part in turn.parts
-        ),
-    )
+    return msgspec.convert(_unpacked(json.loads(data)), Turn)
 
 
 def settled_to_bytes(record: Settled) -> bytes:

@@ -327,7 +327,11 @@ class _Plan:
         parts = [
             spoken
             for part in turn.parts
-            if (spoken := self._spoken(next(left) if isinstance(part, ToolCall) else part, own, where))
+            if (
+                spoken := self._spoken(
+                    next(left) if isinstance(part, ToolCall) else part, own, where
+                )
+            )
         ]
         self._talk.append(Said("assistant", tuple(parts), own=own, facts=_facts(turn, own)))
         self._open = {at: c for at, c in enumerate(called) if c in parts and self._awaits(c)}
@@ -363,19 +367,25 @@ class _Plan:
             return part
         if wish == "text" and part.text:
             return Text(SUMMARY_FORMAT.format(part.text))
-        self._encoder.drop(where, "reasoning", "it is sent to the provider that thought it, or on request")
+        self._encoder.drop(
+            where, "reasoning", "it is sent to the provider that thought it, or on request"
+        )
         return None  # fmt: skip
 
     def _hosted_call(self, part: Called, own: bool, where: str) -> Called | None:
         if part.own or part.call.runs_on == "client":
             return part
-        self._encoder.drop(where, part.call.name, "only the provider that ran the tool knows the call")
+        self._encoder.drop(
+            where, part.call.name, "only the provider that ran the tool knows the call"
+        )
         return None
 
     def _hosted_result(self, part: ProviderToolResult, own: bool, where: str) -> Spoken | None:
         if own and part.echo is not msgspec.UNSET:
             return part
-        self._encoder.drop(where, "tool_result", "only the provider that ran the tool knows its result")
+        self._encoder.drop(
+            where, "tool_result", "only the provider that ran the tool knows its result"
+        )
         return None
 
     # --- answers ----------------------------------------------------------------------------------

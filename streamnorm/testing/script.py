@@ -33,9 +33,10 @@ _ENDS = (Finish, Cut, Error)
 def script(*steps: Step) -> Script:
     """A stream, told step by step.
 
+    >>> from streamnorm.testing import call, finish, say
     >>> s = script(say("Let me look."), call("get_weather", city="Oslo"), finish())
-    >>> s.bytes("openai_chat")[:45]
-    b'data: {"id":"chatcmpl-nCw2z2qBcrMoOjQtdaPFIZ"'
+    >>> s.bytes("anthropic").splitlines()[0]
+    b'event: message_start'
     >>> [event.name for event in s.events("anthropic") if event.kind == "tool_call"]
     ['get_weather']
     """
@@ -50,6 +51,7 @@ def script(*steps: Step) -> Script:
 def turns(*scripts: Script) -> Turns:
     """Several answers, one per request, for a conversation with tools.
 
+    >>> from streamnorm.testing import call, say
     >>> talk = turns(script(call("get_weather", city="Oslo")), script(say("7 degrees.")))
     >>> len(talk.scripts)
     2

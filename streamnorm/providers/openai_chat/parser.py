@@ -87,7 +87,11 @@ class Choice(Wire):
     content_filter_results: Any = None
 
 
-class Chunk(Wire, kw_only=True):
+class Chunk(Wire):
+    # What follows the envelope first: most chunks are read from there (see ``envelope``).
+    choices: list[Choice]
+    usage: dict[str, Any] | None = None
+    obfuscation: Any = None
     id: Any = None
     provider: Any = None
     object: Any = None
@@ -95,9 +99,6 @@ class Chunk(Wire, kw_only=True):
     model: Any = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    choices: list[Choice]
-    usage: dict[str, Any] | None = None
-    obfuscation: Any = None
 
 
 class FullFunction(Wire):
@@ -178,7 +179,9 @@ class FullChoice(Wire):
     seed: Any = None
     text: Any = None
     role: Any = None
-    message: Any = None  # beside a delta; alone in an answer that is no stream (see ``_whole_answer``)
+    message: Any = (
+        None  # beside a delta; alone in an answer that is no stream (see ``_whole_answer``)
+    )
     trace_details: Any = None
 
 
@@ -354,36 +357,34 @@ class ChatParser(Parser):
 
     def _chunk(self, p: Chunk, out: Out) -> None:
         for choice in p.choices:
-            delta = choice.delta
+            number, delta = choice.index, choice.delta
             if delta is not None:
                 thought = delta.reasoning_content or delta.reasoning
                 if thought:
-                    out.append(ReasoningDelta(thought, 0, choice.index))
+                    out.append(ReasoningDelta(thought, 0, number))
                 if delta.content:
-                    out.append(TextDelta(delta.content, 0, choice.index))
+                    out.append(TextDelta(delta.content, 0, number))
                 entries = delta.tool_calls
-                if entries and not (
-                    len(entries) == 1 and self._fragment(choice.index, entries[0], out)
-                ):
-                    self._entries(choice.index, entries, out)
-            if choice.index:
-                self._more_choices.add(choice.index)
+                if entries and not (len(entries) == 1 and self._fragment(number, entries[0], out)):
+                    self._entries(number, entries, out)
+            if number:
+                self._more_choices.add(number)
             if choice.finish_reason:
-                self._finish_choice(choice.index, choice.finish_reason, out)
+                self._finish_choice(number, choice.finish_reason, out)
         if p.usage is not None:
             self._count(p.usage)
 
     def _fragment(self, number: int, entry: Entry, out: Out) -> bool:
         """A fragment and nothing else, of a call that is known by its index: the usual entry."""
         function = entry.function
-        if function is None or function.name is not None or entry.id is not None or number:
+        if number or function is None or function.name is not None or entry.id is not None:
             return False
         call = self._first.by_index.get(entry.index)  # type: ignore[arg-type]
         if call is None:
             return False
         self._first.last = call
         text = function.arguments
-        if text and text[0] != "{" and call.state is OPEN:
+        if text and call.state is OPEN and text[0] != "{":
             call.fragments.append(text)  # as Calls.extend, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
         elif text:

@@ -1,0 +1,62 @@
+"""Conversations that survive: one interface, kept in a SQLite file, in PostgreSQL or in memory.
+
+    async with SQLiteHistory("chat.db") as history:          # one machine, many processes
+    async with PostgresHistory("postgresql://…") as history: # many machines
+    async with MemoryHistory() as history:                   # tests
+
+``docs/history.md`` tells what is stored when, and what is left after a crash.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .base import CallState, Committed, History, Stored
+from .errors import (
+    CommitConflict,
+    ConversationMoved,
+    ForeignResult,
+    HistoryConflict,
+    HistoryError,
+    NotStorable,
+    StoreCorrupt,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    UnknownConversation,
+    WrongVersion,
+)
+from .sqlite import MemoryHistory, SQLiteHistory
+
+if TYPE_CHECKING:
+    from .postgres import PostgresHistory
+
+__all__ = [
+    "CallState",
+    "CommitConflict",
+    "Committed",
+    "ConversationMoved",
+    "ForeignResult",
+    "History",
+    "HistoryConflict",
+    "HistoryError",
+    "MemoryHistory",
+    "NotStorable",
+    "PostgresHistory",
+    "SQLiteHistory",
+    "StoreCorrupt",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreUnavailable",
+    "Stored",
+    "UnknownConversation",
+    "WrongVersion",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PostgresHistory":  # psycopg is an extra, and imported when it is wanted
+        from .postgres import PostgresHistory
+
+        return PostgresHistory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,230 @@
+"""OpenAI Chat Completions and those who imitate it, the way back: turns in, ``messages`` out.
+
+    {role: assistant, content, tool_calls: [{id, type, function: {name, arguments: text}}]}
+    {role: tool, tool_call_id, content}        one message for each result, after their calls
+
+A result is text. What imitators want back of their reasoning stands beside the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...conversation import Reasoning, Text
+from ...events import Echo
+from ...ids import Grammar
+from ...schemas import Dialect
+from ...tools import Media, Tool, ToolChoice
+from .._out import Answer, Body, Called, Encoder, Entry, Said, data_uri, in_base64
+
+__all__ = ["ENCODER", "ChatEncoder"]
+
+TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
+# Keywords that a strict schema must not have.
+STRICT = frozenset(
+    {"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
+     "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains",
+     "minContains", "maxContains", "minProperties", "maxProperties", "uniqueItems", "default"}
+)  # fmt: skip
+SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+# Where reasoning stands beside what else a vendor wants back of it; most say `reasoning_content`.
+FIELDS = {"reasoning_details": "reasoning", "reasoning_opaque": "reasoning_text"}
+
+
+class ChatEncoder(Encoder):
+    """One Chat Completions request."""
+
+    name = "openai_chat"
+    path = "/v1/chat/completions"
+    container = "messages"
+    # Results stand right behind their calls, and some servers number their calls anew in each turn.
+    grammar = Grammar("[!-~]{1,40}", within="turn")
+    dialect = Dialect(top=TOP, strict=STRICT, all_required=True)
+    narrowed = {}
+    says_system_anywhere = True
+    reasons = False  # the server thinks in the open: it misses that where it is left out
+
+    def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
+        self.reasons = any(_thinks_openly(said) for said in talk)
+        opening = [{"role": "system", "content": system}] if system else []
+        said = {
+            "model": self.options.model,
+            "messages": [*opening, *(entry for said in talk for entry in self.said(said))],
+            **tools,
+            **self.settings(),
+        }
+        return {field: value for field, value in said.items() if value is not None}
+
+    def settings(self) -> Body:
+        usage = {"include_usage": True} if self.options.stream else None
+        return {
+            "max_completion_tokens": self.options.max_tokens,
+            "stream": self.options.stream or None, "stream_options": usage,
+        }  # fmt: skip
+
+    def system(self, said: Said) -> list[Entry]:
+        return [{"role": "system", "content": _text_of(said)}]
+
+    # --- what the model said ----------------------------------------------------------------------
+
+    def assistant(self, said: Said) -> list[Entry]:
+        calls = [self.call(part) for part in said.parts if isinstance(part, Called)
+                 and part.call.runs_on == "client"]  # fmt: skip
+        message = {
+            "role": "assistant",
+            "content": self.content(said),
+            **self.beside(said, bool(calls)),
+        }
+        if calls:
+            message["tool_calls"] = calls
+        return [message] if message["content"] is not None or len(message) > 2 else []
+
+    def content(self, said: Said) -> Any:
+        return _text_of(said) or None
+
+    def beside(self, said: Said, has_calls: bool) -> Entry:
+        """Reasoning and refusals, where the wire has them: beside the content."""
+        beside: Entry = {}
+        refusal = "".join(p.text for p in said.parts if isinstance(p, Text) and _refused(p))
+        if refusal:
+            beside["refusal"] = refusal
+        thoughts = [part for part in said.parts if isinstance(part, Reasoning)]
+        echo = _joined(echo for part in thoughts for echo in part.echoes)
+        text = "".join(part.text for part in thoughts)
+        field = said.facts.get("reasoning_field") or next(
+            (FIELDS[key] for key in echo if key in FIELDS), "reasoning_content"
+        )
+        # With its details, or with a call: elsewhere nobody wants it, and some refuse it.
+        if (text and (echo or has_calls)) or (has_calls and self.reasons and not echo):
+            beside[field] = text
+        return beside | echo
+
+    def call(self, part: Called) -> Entry:
+        if part.own and part.call.family == "custom":
+            said: Entry = {"type": "custom", "custom": {"name": part.name, "input": part.call.raw}}
+        else:
+            said = {"type": "function", "function": {"name": part.name, "arguments": part.text}}
+        return {"id": part.id, **said, **part.echo}
+
+    # --- what the client said ---------------------------------------------------------------------
+
+    def user(self, said: Said) -> list[Entry]:
+        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        if len(parts) == 1 and isinstance(parts[0], Text):
+            return [{"role": "user", "content": parts[0].text}]
+        return [{"role": "user", "content": [self.piece(part) for part in parts]}]
+
+    def answers(self, said: Said) -> list[Entry]:
+        shown = [media for answer in said.answers for media in self.shown(answer)]
+        return [*(self.answer(answer) for answer in said.answers), *self.show(shown)]
+
+    def answer(self, answer: Answer) -> Entry:
+        return {"role": "tool", "tool_call_id": answer.called.id, "content": answer.text}
+
+    def shown(self, answer: Answer) -> list[Media]:
+        """Pictures that are to follow the results, as a result itself cannot have them."""
+        if self.options.images != "user" or not answer.result.inline:
+            return []
+        return [media for media in answer.result.media if media.modality == "image"]
+
+    def show(self, media: list[Media]) -> list[Entry]:
+        return self.user(Said("user", tuple(media))) if media else []
+
+    def piece(self, part: Text | Media) -> Entry:
+        if isinstance(part, Text):
+            return {"type": "text", "text": part.text}
+        if part.modality == "image":
+            return {"type": "image_url", "image_url": {"url": data_uri(part)}}
+        if part.type in SOUNDS:
+            sound = {"data": in_base64(part.data), "format": SOUNDS[part.type]}
+            return {"type": "input_audio", "input_audio": sound}
+        if part.type == "application/pdf":
+            file = {"filename": part.name or "file.pdf", "file_data": data_uri(part)}
+            return {"type": "file", "file": file}
+        return {"type": "text", "text": part.summary}
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
+        function: Entry = {"name": name, "description": tool.description, "parameters": schema}
+        if not tool.description:
+            del function["description"]
+        if tool.strict is not None:
+            function["strict"] = tool.strict
+        return {"type": "function", "function": function}
+
+    def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
+        chosen = [self.chosen(name) for tool, name in tools if tool.name in choice.names]
+        said: Any = choice.mode
+        if choice.mode == "tool":
+            said = chosen[0]
+        elif choice.mode == "allowed":
+            said = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": chosen}}
+        return {"tool_choice": said} | ({} if choice.parallel else {"parallel_tool_calls": False})
+
+    def chosen(self, name: str) -> Entry:
+        return {"type": "function", "function": {"name": name}}
+
+
+def _refused(part: Text) -> bool:
+    return any(echo.get("type") == "refusal" for echo in part.echoes)
+
+
+def _text_of(said: Said) -> str:
+    return "".join(p.text for p in said.parts if isinstance(p, Text) and not _refused(p))
+
+
+def _thinks_openly(said: Said) -> bool:
+    return any(isinstance(p, Reasoning) and p.text and not p.echoes for p in said.parts)
+
+
+def _joined(echoes: Any) -> Echo:
+    """What many deltas brought, as one: details by their index, lists in a row, the rest as last."""
+    joined: Echo = {}
+    for echo in echoes:
+        for key, value in echo.items():
+            before = joined.get(key)
+            if key == "reasoning_details":
+                joined[key] = _details(before or [], value)
+            elif isinstance(before, list) and isinstance(value, list):
+                joined[key] = [*before, *value]
+            else:
+                joined[key] = value
+    return joined
+
+
+def _details(held: list[Any], more: list[Any]) -> list[Any]:
+    """Details with one index and type are pieces of one; what grows in them are texts."""
+    merged = list(held)
+    for detail in more:
+        at = _place_of(detail, merged)
+        if at is None:
+            merged.append(detail)
+        else:
+            merged[at] = _grown(merged[at], detail)
+    return merged
+
+
+def _place_of(detail: Any, held: list[Any]) -> int | None:
+    key = _key(detail)
+    return next((at for at, d in enumerate(held) if key and _key(d) == key), None)
+
+
+def _key(detail: Any) -> tuple[Any, Any] | None:
+    has_index = isinstance(detail, dict) and detail.get("index") is not None
+    return (detail["index"], detail.get("type")) if has_index else None
+
+
+GROWING = ("text", "summary", "data")
+
+
+def _grown(held: Entry, more: Entry) -> Entry:
+    grown = {**held, **{key: value for key, value in more.items() if value is not None}}
+    for key in GROWING:
+        if isinstance(held.get(key), str) and isinstance(more.get(key), str):
+            grown[key] = held[key] + more[key]
+    return grown
+
+
+ENCODER = ChatEncoder

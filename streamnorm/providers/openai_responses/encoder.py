@@ -1,0 +1,363 @@
+"""OpenAI Responses, the way back: turns in, ``input`` items and ``tools`` out.
+
+    {role: user, content} · reasoning, message and call items of the model · their *_output items
+
+An item is a sibling of all others: a result follows its call and names it by ``call_id``. What the
+model said goes back as the items that it came as, with their ids. Tools that are no functions have
+output items of their own (``OUTPUTS``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from ...conversation import Reasoning, Text
+from ...events import ProviderToolResult
+from ...ids import Grammar
+from ...schemas import Dialect
+from ...tools import Media, Tool, ToolChoice, json_text
+from .._out import Answer, Body, Called, Encoder, Entry, Said, data_uri
+from .parser import TOOLS, tools_by_type
+from .parser import Tool as Item
+
+__all__ = ["ENCODER", "ResponsesEncoder"]
+
+# Keywords that a strict schema must not have.
+STRICT = frozenset(
+    {"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
+     "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains",
+     "minContains", "maxContains", "minProperties", "maxProperties", "uniqueItems", "default"}
+)  # fmt: skip
+TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
+IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
+APPROVAL = "mcp_approval_request"
+
+
+class ResponsesEncoder(Encoder):
+    """One Responses request."""
+
+    name = "openai_responses"
+    path = "/v1/responses"
+    container = "input"
+    grammar = Grammar("[!-~]{1,64}")
+    dialect = Dialect(top=TOP, strict=STRICT, all_required=True)
+    narrowed: ClassVar[Mapping[str, str]] = {}
+    answerable = frozenset({APPROVAL})
+    says_system_anywhere = True
+    ITEMS: ClassVar[Mapping[str, Item]] = tools_by_type(TOOLS)
+
+    def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
+        said = {
+            "model": self.options.model,
+            "instructions": system,
+            "input": [entry for said in talk for entry in self.said(said)],
+            **tools,
+            "max_output_tokens": self.options.max_tokens,
+            "stream": self.options.stream or None,
+        }
+        return {field: value for field, value in said.items() if value is not None}
+
+    def system(self, said: Said) -> list[Entry]:
+        text = "".join(part.text for part in said.parts if isinstance(part, Text))
+        return [{"role": "system", "content": text}]
+
+    # --- what the model said ----------------------------------------------------------------------
+
+    def assistant(self, said: Said) -> list[Entry]:
+        told = _Items(self, said)
+        for part in said.parts:
+            PARTS[type(part)](told, part)
+        return told.items
+
+    def item_of(self, called: Called) -> Item:
+        """The row of the item that a call of this wire came as."""
+        call = called.call
+        rows = [r for r in self.ITEMS.values() if r.family == call.family and "call" in r.role]
+        return next((r for r in rows if r.name == call.name), rows[0] if rows else FUNCTION)
+
+    # --- what the client said ---------------------------------------------------------------------
+
+    def user(self, said: Said) -> list[Entry]:
+        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        if len(parts) == 1 and isinstance(parts[0], Text):
+            return [{"role": "user", "content": parts[0].text}]
+        content = [_piece(p.text if isinstance(p, Text) else p) for p in parts]
+        return [{"role": "user", "content": content}]
+
+    def answers(self, said: Said) -> list[Entry]:
+        return [self._answer(answer) for answer in said.answers]
+
+    def _answer(self, answer: Answer) -> Entry:
+        kind = self.item_of(answer.called).type if answer.called.own else FUNCTION.type
+        item = OUTPUTS.get(kind, _function_output)(self, answer)
+        caller = answer.called.echo.get("caller")  # a program called it, and waits for the result
+        return item if caller is None else {**item, "caller": caller}
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
+        said: Entry = {"type": "function", "name": name, "description": tool.description}
+        if not tool.description:
+            del said["description"]
+        return {**said, "parameters": schema, "strict": tool.strict}
+
+    def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
+        chosen = [self.chosen(t, name) for t, name in tools if t.name in choice.names]
+        said: Any = choice.mode
+        if choice.mode == "tool":
+            said = chosen[0]
+        elif choice.mode == "allowed":
+            said = self.allowed(chosen)
+        return {"tool_choice": said} | ({} if choice.parallel else {"parallel_tool_calls": False})
+
+    def allowed(self, chosen: list[Entry]) -> Entry:
+        return {"type": "allowed_tools", "mode": "auto", "tools": chosen}
+
+    def chosen(self, tool: Tool, name: str) -> Entry:
+        native = tool.native.get(self.name)
+        if native is None:
+            return {"type": "function", "name": name}
+        named = ("type", "name", "server_label")
+        return {key: native[key] for key in named if key in native}
+
+
+FUNCTION = tools_by_type(TOOLS)["function_call"]
+
+
+# --- items --------------------------------------------------------------------------------------
+
+
+class _Items:
+    """The items of one assistant turn, as they come back together."""
+
+    def __init__(self, encoder: ResponsesEncoder, said: Said) -> None:
+        self.items: list[Entry] = []
+        self._encoder = encoder
+        self._refusals: list[Entry] = []  # they belong to the message whose id comes after them
+        # A hybrid brings call and result in one item, which is kept whole with the result.
+        self._whole = {
+            part.id: part.echo
+            for part in said.parts
+            if isinstance(part, ProviderToolResult)
+            and isinstance(part.echo, dict)
+            and self._is_hybrid(part.echo)
+        }
+
+    def _is_hybrid(self, item: Entry) -> bool:
+        row = self._encoder.ITEMS.get(str(item.get("type")))
+        return row is not None and row.role == "call+output"
+
+    def text(self, part: Text) -> None:
+        types = {echo.get("type") for echo in part.echoes}
+        if "refusal" in types:
+            self._refusals.append({"type": "refusal", "refusal": part.text})
+            self.items.append(self._refused())
+        elif not part.echoes:
+            if part.text:
+                self.items.append({"role": "assistant", "content": part.text})
+        else:
+            self.items.append(self._message(part))
+
+    def _refused(self) -> Entry:
+        return {"role": "assistant", "content": self._refusals[-1]["refusal"]}
+
+    def _message(self, part: Text) -> Entry:
+        """A message as the item that it came as. Its refusal came before its id was known."""
+        if self._refusals:
+            self.items.pop()
+        content = [*self._content(part), *self._refusals]
+        self._refusals = []
+        item: Entry = {"type": "message", "role": "assistant", "content": content}
+        for echo in part.echoes:
+            item |= echo
+        return {**item, "status": item.get("status", "completed")}
+
+    def _content(self, part: Text) -> list[Entry]:
+        if not part.text:
+            return []
+        return [{"type": "output_text", "text": part.text, "annotations": list(part.citations)}]
+
+    def reasoning(self, part: Reasoning) -> None:
+        """Items that are opaque to us. Reasoning that has no item is not taken back."""
+        self.items += part.echoes
+        if not part.echoes:
+            self._encoder.drop("assistant", "reasoning", "it came without an item")
+
+    def call(self, part: Called) -> None:
+        if part.call.id in self._whole:
+            return
+        row = self._encoder.item_of(part) if part.own else FUNCTION
+        said = SAID[row.said[0]](row, part)
+        item: Entry = {"type": row.type, **part.echo}
+        if row.ids[0][0] == "call_id":
+            item["call_id"] = part.id
+        if not row.name:
+            item[row.name_field] = part.name
+        item |= said
+        if row.type != FUNCTION.type and row.type not in STATELESS:
+            item["status"] = "completed"
+        self.items.append(item)
+
+    def result(self, part: ProviderToolResult) -> None:
+        if isinstance(part.echo, dict):
+            self.items.append(part.echo)
+
+
+PARTS: Mapping[type, Callable[[_Items, Any], None]] = {
+    Text: _Items.text,
+    Reasoning: _Items.reasoning,
+    Called: _Items.call,
+    ProviderToolResult: _Items.result,
+}
+# Items that have no status.
+STATELESS = {"custom_tool_call", APPROVAL, "program"}
+
+
+def _as_text(row: Item, part: Called) -> Entry:
+    return {row.said[1]: part.text}
+
+
+def _as_raw(row: Item, part: Called) -> Entry:
+    return {row.said[1]: part.call.raw}
+
+
+def _as_object(row: Item, part: Called) -> Entry:
+    return {row.said[1]: part.call.arguments}
+
+
+def _as_one_of(row: Item, part: Called) -> Entry:
+    _, one, many = row.said
+    return part.call.arguments if many in part.call.arguments else {one: part.call.arguments}
+
+
+def _as_fields(row: Item, part: Called) -> Entry:
+    return part.call.arguments
+
+
+# How an item says its arguments (see ``parser.Tool``).
+SAID: Mapping[str, Callable[[Item, Called], Entry]] = {
+    "text": _as_text,
+    "code": _as_raw,
+    "input": _as_raw,
+    "object": _as_object,
+    "one of": _as_one_of,
+    "fields": _as_fields,
+}
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+def _output(answer: Answer) -> str | list[Entry]:
+    """Text, or a list where there are media; this wire has no flag for an error."""
+    if not answer.result.media or not answer.result.inline:
+        return answer.text
+    error = ["Error"] if answer.result.is_error else []
+    return [_piece(piece) for piece in (*error, *answer.pieces)]
+
+
+def _piece(piece: str | Media) -> Entry:
+    if isinstance(piece, str):
+        return {"type": "input_text", "text": piece}
+    if piece.type in IMAGES:
+        return {"type": "input_image", "image_url": data_uri(piece), "detail": "auto"}
+    if piece.modality == "document" and piece.type != "application/octet-stream":
+        name = piece.name or f"file.{piece.type.partition('/')[2]}"
+        return {"type": "input_file", "filename": name, "file_data": data_uri(piece)}
+    return {"type": "input_text", "text": piece.summary}
+
+
+def _function_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    return {
+        "type": "function_call_output", "call_id": answer.called.id, "output": _output(answer),
+    }  # fmt: skip
+
+
+def _custom_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    return {**_function_output(encoder, answer), "type": "custom_tool_call_output"}
+
+
+def _shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    """What each command printed: texts, or objects with stdout, stderr and exit_code or outcome."""
+    value = answer.result.value
+    runs = value if isinstance(value, list) else [value]
+    return {
+        "type": "shell_call_output", "call_id": answer.called.id,
+        "output": [_run(run, answer) for run in runs],
+    }  # fmt: skip
+
+
+def _run(run: Any, answer: Answer) -> Entry:
+    said = (
+        run if isinstance(run, dict) else {"stdout": run if isinstance(run, str) else answer.text}
+    )
+    code = said.get("exit_code", 1 if answer.result.is_error else 0)
+    outcome = said.get("outcome", {"type": "exit", "exit_code": code})
+    return {
+        "stdout": said.get("stdout", ""), "stderr": said.get("stderr", ""), "outcome": outcome,
+    }  # fmt: skip
+
+
+def _local_shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    return {"type": "local_shell_call_output", "id": answer.called.id, "output": answer.text}
+
+
+def _patch_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    return {
+        "type": "apply_patch_call_output", "call_id": answer.called.id,
+        "status": "failed" if answer.result.is_error else "completed", "output": answer.result.text,
+    }  # fmt: skip
+
+
+def _computer_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    """A screenshot. Safety checks are acknowledged by the caller, who passes them beside it."""
+    screenshots = [media for media in answer.result.media if media.modality == "image"]
+    if not screenshots:
+        raise encoder.cannot("a computer's result without a picture", "return an image as Media")
+    shown = {"type": "computer_screenshot", "image_url": data_uri(screenshots[-1])}
+    item: Entry = {
+        "type": "computer_call_output", "call_id": answer.called.id, "output": shown,
+    }  # fmt: skip
+    return item
+
+
+def _search_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    found = answer.result.value
+    if not isinstance(found, list):
+        raise encoder.cannot(
+            "a tool search's result that is no list", "return declarations of tools"
+        )
+    return {
+        "type": "tool_search_output", "call_id": answer.called.id, "execution": "client",
+        "status": "completed", "tools": found,
+    }  # fmt: skip
+
+
+def _approval(encoder: ResponsesEncoder, answer: Answer) -> Entry:
+    """Yes or no, or both with a reason: {"approve": false, "reason": "…"}."""
+    value = answer.result.value
+    said = value if isinstance(value, dict) else {"approve": value}
+    if not isinstance(said.get("approve"), bool):
+        raise encoder.cannot(
+            f"an approval of {json_text(value)}",
+            'return True, False or {"approve": …, "reason": …}',
+        )
+    answered = {"approve": said["approve"], "reason": said.get("reason")}
+    return {
+        "type": "mcp_approval_response", "approval_request_id": answer.called.id,
+        **{key: value for key, value in answered.items() if value is not None},
+    }  # fmt: skip
+
+
+# The type of a call -> how its result is said.
+OUTPUTS: Mapping[str, Callable[[ResponsesEncoder, Answer], Entry]] = {
+    "custom_tool_call": _custom_output,
+    "shell_call": _shell_output,
+    "local_shell_call": _local_shell_output,
+    "apply_patch_call": _patch_output,
+    "computer_call": _computer_output,
+    "tool_search_call": _search_output,
+    APPROVAL: _approval,
+}
+ENCODER = ResponsesEncoder
