@@ -583,7 +583,7 @@ class Calls:
         )
         self._scribe.log(
             WARNING, "tool_call.broken", call_id=call.id, id_source=call.source, name=call.name,
-            call=call.ordinal, size=len(raw), reason=reason, detail=detail,
+            call=call.ordinal, size=len(raw), reason=reason,
         )  # fmt: skip
 
     def _over(self, call: Call) -> None:

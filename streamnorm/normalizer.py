@@ -93,6 +93,7 @@ class Normalizer:
         self._heading = Heading()
         self._started = False
         self._ended = False
+        self._unsure = len(self._wires) > 1  # which wire it is, or which response
         self._calm = False  # the stream has started
         self._long = (
             self._limits.stream - self._limits.arguments
@@ -173,8 +174,16 @@ class Normalizer:
     def close(self) -> list[Event]:
         """End of input: whatever is open is decided now."""
         out: list[Event] = []
-        if self._ended:
-            return out
+        if not self._ended:
+            try:
+                self._close(out)
+            except NoteRaised as raised:
+                self._ended = True
+                raised.events = raised.events or tuple(out)
+                raise
+        return out
+
+    def _close(self, out: list[Event]) -> None:
         if self._framer is None:
             self._choose_framer(self._first, out)
             if self._framer is not None and not self._ended:
@@ -183,7 +192,6 @@ class Normalizer:
             self._take_last(self._framer.rest(), out)
         if not self._ended:
             self._end_of_input(out)
-        return out
 
     def fail(
         self,
@@ -274,7 +282,9 @@ class Normalizer:
         enveloped = self._envelope is not None and block.startswith(self._envelope)
         head = self._envelope if enveloped else self._framer.head_of(block)
         skip = len(head or b"")
-        if (skip, enveloped) != (self._skip, self._enveloped) and not self._halves.held:
+        # A frame that is all head (a comment, an unknown field) says nothing about the next one.
+        usual = skip < len(block) and (skip, enveloped) != (self._skip, self._enveloped)
+        if usual and not self._halves.held:
             self._skip, self._enveloped = skip, enveloped
             try:
                 return self._parser.decode(b"{" + block[skip:] if enveloped else block[skip:])
@@ -290,13 +300,13 @@ class Normalizer:
             at += 1
             if at > limits.events:
                 raise LimitReached("events", limits.events)
-            if not self._started or len(self._wires) > 1:
+            if not self._started or self._unsure:
                 self._begin(block, out)
             else:
                 self._read(iter((block,)), out)
             if at % MEASURE_EVERY == 0:
                 self._calls.measure()
-            self._calm = self._started and len(self._wires) == 1
+            self._calm = self._started and not self._unsure
             if self._calm and self._left >= self._long and self._frames <= limits.events:
                 return self._read(blocks, out)
 
@@ -330,7 +340,7 @@ class Normalizer:
             raise StreamFailed(
                 Failure("protocol", f"an event is not JSON ({why}). It begins {excerpt!r}.")
             )
-        self._scribe.note("wire.bad_event_skipped", excerpt=excerpt)
+        self._scribe.note("wire.bad_event_skipped", size=len(data))
         self._calls.break_all(out, "conflict", "an event that was not JSON was skipped")
 
     def _begin(self, block: bytes, out: list[Event]) -> None:
@@ -345,6 +355,8 @@ class Normalizer:
             if heard or all(self._heading):
                 self._tell_start(out)
                 out.extend(heard)
+            nothing_known = all(event.kind == "unrecognized" for event in heard)
+            self._unsure = len(self._wires) > 1 or (nothing_known and not all(self._heading))
 
     def _choose_wire(self, block: bytes) -> bool:
         """Several wires are spoken under this name: which one is this?"""

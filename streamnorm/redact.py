@@ -4,7 +4,7 @@ Rule: what leaves has the length and the framing of what came. A secret is overw
 so a redacted take replays to the same events apart from those letters. Two nets:
 
 1. The values themselves, wherever they stand and however they are written: as they are, escaped
-   for JSON (once or twice), for a URL, or as base64 in any of its three alignments. One
+   for JSON (once or twice), for a URL or HTML, or as base64 in any of its three alignments. One
    Aho-Corasick automaton looks for all of them at once; at any moment it knows how many of the
    last bytes may be the beginning of a secret, and exactly those are held back. Each byte is
    looked at once, and between possible beginnings a compiled search skips at C speed.
@@ -18,6 +18,7 @@ that is encrypted, hashed, compressed or spelt backwards.
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections import deque
@@ -66,7 +67,7 @@ class Redactor:
     too_short: int  #: secrets that cannot be told from other text, and so were left alone
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        given = {_as_bytes(secret) for secret in secrets} - {b""}
+        given = {_as_bytes(secret).strip() for secret in secrets} - {b""}
         values = {value for value in given if len(value) >= SHORTEST}
         needles = {form for value in values for form in forms(value) if len(form) >= SHORTEST}
         self.too_short = len(given) - len(values)
@@ -109,7 +110,9 @@ def forms(secret: Secret) -> set[bytes]:
     True
     """
     value = _as_bytes(secret)
-    plain = {value, *_url_forms(value), *_base64_forms(value)}
+    coded = set(_base64_forms(value))
+    plain = {value, *coded, *_url_forms(value), *_html_forms(value)}
+    plain |= {quote(form, safe="").encode() for form in coded}
     once = {form for each in plain for form in _json_forms(each)} | set(_all_escaped(value))
     return plain | once | {form for each in once for form in _json_forms(each)}
 
@@ -124,8 +127,13 @@ def _json_forms(value: bytes) -> Iterator[bytes]:
         yield form.encode()
         yield form.replace("/", "\\/").encode()
         yield _UNICODE.sub(lambda m: "\\u" + m[1].upper(), form).encode()
+        for wary in (_GO, _GSON):
+            yield form.translate(wary).encode()
 
 
+# Writers that escape more than JSON asks for, so that it may stand in HTML.
+_GO = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+_GSON = {ord(char): f"\\u{ord(char):04x}" for char in "<>&='"}
 _UNICODE = re.compile(r"\\u([0-9a-f]{4})")
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
@@ -143,6 +151,12 @@ def _url_forms(value: bytes) -> Iterator[bytes]:
         for twice in (form, quote(form, safe="")):
             yield twice.encode()
             yield _PERCENT.sub(lambda m: m[0].lower(), twice).encode()
+
+
+def _html_forms(value: bytes) -> Iterator[bytes]:
+    text = value.decode("utf-8", "surrogateescape")
+    for quotes in (True, False):
+        yield html.escape(text, quote=quotes).encode("utf-8", "surrogateescape")
 
 
 def _base64_forms(value: bytes) -> Iterator[bytes]:
@@ -388,10 +402,10 @@ _COOKIE_WORDS = frozenset({"path", "domain", "expires", "max-age", "samesite"})
 
 
 def secrets_in_headers(headers: Headers | None) -> set[str]:
-    """The secret values among headers, whole and in their parts.
+    """The secret values among headers, without what stands around them.
 
-    >>> sorted(secrets_in_headers({"Authorization": "Bearer abc-def-ghi", "Accept": "text/plain"}))
-    ['Bearer abc-def-ghi', 'abc-def-ghi']
+    >>> secrets_in_headers({"Authorization": "Bearer abc-def-ghi", "Accept": "text/plain"})
+    {'abc-def-ghi'}
     """
     found: set[str] = set()
     for name, value in _pairs(headers):
@@ -435,9 +449,9 @@ def _split(url: object) -> SplitResult:
 
 
 def _credentials(value: str) -> Iterator[str]:
-    yield value
     scheme, space, rest = value.partition(" ")
     if not space:
+        yield value
         return
     yield rest.strip()
     if scheme.lower() == "basic":
@@ -456,7 +470,6 @@ def _basic(value: str) -> Iterator[str]:
 
 
 def _cookies(value: str) -> Iterator[str]:
-    yield value
     for part in value.split(";"):
         name, _, secret = part.strip().partition("=")
         if name.lower() not in _COOKIE_WORDS:

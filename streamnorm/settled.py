@@ -44,7 +44,7 @@ class Settled:
 
     >>> record = Settled("call_1", "weather", '{"city": "Oslo"}', Artifact.of("7 degrees"))
     >>> record.arguments, record.checksum[:8]
-    ({'city': 'Oslo'}, '65ebaa1d')
+    ({'city': 'Oslo'}, '8d0dd926')
     >>> record.result().output
     '7 degrees'
     """

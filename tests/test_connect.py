@@ -9,7 +9,7 @@ import anyio
 import httpx
 import pytest
 
-from streamnorm.connect import ADDRESSES, TIMEOUT, connect
+from streamnorm.connecting import ADDRESSES, TIMEOUT, connect
 from streamnorm.errors import ProviderError, StreamTruncated, UnknownProvider, UsageError
 from streamnorm.events import Failed, Finish
 from streamnorm.replaying import replay

@@ -17,7 +17,7 @@ import anyio
 import httpx
 import pytest
 
-from streamnorm.connect import connect
+from streamnorm.connecting import connect
 from streamnorm.errors import ProviderError
 from streamnorm.events import Event
 from streamnorm.recording import read_take

@@ -21,7 +21,9 @@ ROWS = [
 
 
 def run_case(case: Case) -> tuple[list[Event], Normalizer]:
-    wire = read_take(RECORDINGS / case.provider / f"{case.take}.sse").wire if case.take else case.wire
+    wire = (
+        read_take(RECORDINGS / case.provider / f"{case.take}.sse").wire if case.take else case.wire
+    )
     return traced(case.provider, wire)
 
 

@@ -1,6 +1,7 @@
 """streamnorm.redact: no secret leaves, and nothing else changes."""
 
 import base64
+import html
 import json
 import random
 from urllib.parse import quote, quote_plus
@@ -45,6 +46,9 @@ ENCODINGS = {
     "json, all escaped": lambda s: "".join(
         f"\\u{u:04x}" for u in memoryview(s.encode("utf-16-le")).cast("H")
     ),
+    "json of Go": lambda s: as_json(s).translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"}),
+    "json of Gson": lambda s: as_json(s).translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&='"}),
+    "html": html.escape,
     "url": lambda s: quote(s, safe=""),
     "url, slashes": quote,
     "url, form": quote_plus,
@@ -52,6 +56,7 @@ ENCODINGS = {
     "base64 0": lambda s: base64.b64encode(s.encode()).decode(),
     "base64 1": lambda s: base64.b64encode(b"k" + s.encode() + b"tail").decode(),
     "base64 2": lambda s: base64.b64encode(b"me" + s.encode() + b":").decode(),
+    "base64 in a url": lambda s: quote(base64.b64encode(s.encode()).decode(), safe=""),
     "base64 url": lambda s: base64.urlsafe_b64encode(b"k=" + s.encode()).decode(),
 }
 
@@ -59,7 +64,8 @@ ENCODINGS = {
 def cores(secret: str) -> list[bytes]:
     """What must not be found: the secret, and its middle in base64, in any alignment."""
     raw = secret.encode()
-    found = [raw, as_json(secret).encode(), quote(secret, safe="").encode()]
+    plain = (write for name, write in ENCODINGS.items() if "base64" not in name)
+    found = [write(secret).encode() for write in plain]
     for shift in (0, 1, 2):
         found.append(base64.b64encode(b"\0" * shift + raw)[4:-4])
     return found
@@ -161,6 +167,10 @@ def test_what_is_too_short_to_be_told_from_text_is_left_alone_and_counted(short)
     redactor = Redactor([short, "", "long enough"])
     assert redactor.too_short == 1
     assert redactor.text(f"{short}, but not long enough") == f"{short}, but not xxxxxxxxxxx"
+
+
+def test_the_line_end_of_a_key_file_is_not_part_of_the_key():
+    assert Redactor(["opensesame\n"]).text("key opensesame.") == "key xxxxxxxxxx."
 
 
 def test_the_values_are_not_in_the_repr():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import RECORDINGS
 
 from streamnorm import Normalizer
 from streamnorm.recording import read_take
+from tests.conftest import RECORDINGS
 
 SAID = re.compile(rb'"(?:delta|arguments)": ?"((?:[^"\\]|\\.)+)"')
 

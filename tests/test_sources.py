@@ -16,7 +16,7 @@ import httpx
 import httpx_sse
 import pytest
 
-from streamnorm.connect import connect
+from streamnorm.connecting import connect
 from streamnorm.errors import UsageError
 from streamnorm.events import Event
 from streamnorm.framing.sse import SSE, read

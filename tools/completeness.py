@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
@@ -131,7 +130,7 @@ def words(annotation: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def annotations(model: Any) -> dict[str, Any]:
+def fields_of(model: Any) -> dict[str, Any]:
     """Field, as the wire spells it -> annotation, of a model of any SDK."""
     if hasattr(model, "model_fields"):
         fields = model.model_fields.items()
@@ -151,7 +150,7 @@ def tags(union: Any, field: str = "type") -> list[str]:
 
 
 def _tags_of(model: Any, field: str) -> list[str]:
-    return words(annotations(model).get(field))
+    return words(fields_of(model).get(field))
 
 
 def below(annotation: Any) -> list[Any]:
@@ -159,21 +158,26 @@ def below(annotation: Any) -> list[Any]:
     if hasattr(annotation, "type_name"):
         inner = getattr(annotation, "member", annotation)  # of a list
         return [inner] if inner.type_name == "structure" else []
-    return [m for m in members(annotation) if annotations(m) and not _is_no_model(m)]
+    return [m for m in members(annotation) if fields_of(m) and not _is_no_model(m)]
 
 
 def _is_no_model(found: Any) -> bool:
     """Enums have annotations too, and some SDKs have a stand-in for what they do not know."""
     enum = isinstance(found, type) and issubclass(found, Enum)
-    return enum or "is_unknown" in annotations(found)
+    return enum or "is_unknown" in fields_of(found)
 
 
 # --- our side -------------------------------------------------------------------------------------
 
 
+def tag_of(struct: Any) -> str:
+    """The wire's name of a payload type."""
+    return str(struct.__struct_config__.tag)
+
+
 def kinds(parser: Any) -> set[str]:
     """The wire's names of the payloads that a parser has a handler for."""
-    return {str(kind.__struct_config__.tag) for kind in parser.KINDS}
+    return {tag_of(kind) for kind in parser.KINDS}
 
 
 def structs(annotation: Any) -> list[type[msgspec.Struct]]:
@@ -187,6 +191,7 @@ def items_of(parser: Any) -> set[str]:
     return {*parser.TOOLS, *responses.OPAQUE, "message", "output_message", "reasoning"}
 
 
+DELTAS = {tag_of(s) for s in (anthropic.Text, anthropic.Json, *anthropic.DELTAS)}
 BLOCKS = {*anthropic.CALLS, *anthropic.RESULTS, *anthropic.OPAQUE, "text", "thinking", "compaction"}
 
 
@@ -225,7 +230,7 @@ def _walk(
     model: Any, struct: type[msgspec.Struct], at: str, found: Known, inside: tuple[Any, ...]
 ) -> None:
     fields = {f.encode_name: f.type for f in msgspec.structs.fields(struct)}
-    for name, annotation in annotations(model).items():
+    for name, annotation in fields_of(model).items():
         if name == struct.__struct_config__.tag_field:
             continue
         path = f"{at}.{name}"
@@ -240,7 +245,7 @@ def claims(models: Iterable[Any], tools: Mapping[str, responses.Tool]) -> Known:
     """The fields that our rows read of an item: does the SDK's model have one of each group?"""
     found: Known = {}
     for model in models:
-        there = annotations(model)
+        there = fields_of(model)
         for type_ in _tags_of(model, "type"):
             if (tool := tools.get(type_)) is not None:
                 for group in (tuple(f for f, _ in tool.ids), tool.said[1:], tool.output):
@@ -252,12 +257,15 @@ def claims(models: Iterable[Any], tools: Mapping[str, responses.Tool]) -> Known:
 # --- the unions -----------------------------------------------------------------------------------
 
 
-def responses_union(sdk: str, module: str, name: str, provider: str, parser: Any) -> Union:
-    return Union(sdk, name, provider, lambda: compared(tags(of(module, name)), items_of(parser)))
+def tagged(sdk: str, module: str, name: str, provider: str, ours: Iterable[str]) -> Union:
+    """A union whose members say their type."""
+    return Union(sdk, name, provider, lambda: compared(tags(of(module, name)), ours))
 
 
 def events_of(sdk: str, module: str, name: str, provider: str, parser: Any, field: str) -> Union:
-    return Union(sdk, name, provider, lambda: compared(tags(of(module, name), field), kinds(parser)))
+    return Union(
+        sdk, name, provider, lambda: compared(tags(of(module, name), field), kinds(parser))
+    )
 
 
 def event_fields(sdk: str, module: str, name: str, provider: str, parser: Any) -> Union:
@@ -277,17 +285,13 @@ def reasons_in(
     """The texts that one field of a model may have."""
 
     def check() -> Known:
-        return compared(words(annotations(of(module, name))[field]), ours)
+        return compared(words(fields_of(of(module, name))[field]), ours)
 
     return Union(sdk, f"{name}.{field}", provider, check)
 
 
-def model(
-    sdk: str, module: str, name: str, provider: str, struct: type[msgspec.Struct]
-) -> Union:
-    return Union(
-        sdk, f"{name}, fields", provider, lambda: walked([of(module, name)], [struct])
-    )
+def model(sdk: str, module: str, name: str, provider: str, struct: type[msgspec.Struct]) -> Union:
+    return Union(sdk, f"{name}, fields", provider, lambda: walked([of(module, name)], [struct]))
 
 
 def shape(name: str, check: Callable[[Any], Known]) -> Union:
@@ -298,13 +302,18 @@ def shape(name: str, check: Callable[[Any], Known]) -> Union:
     return Union("botocore", name, "bedrock", load)
 
 
-def _fields_of(struct: type[msgspec.Struct]) -> Callable[[Any], Known]:
-    return lambda shape: compared(shape.members, (f.encode_name for f in msgspec.structs.fields(struct)))
+def _has_fields_of(struct: type[msgspec.Struct]) -> Callable[[Any], Known]:
+    return lambda shape: compared(
+        shape.members, (f.encode_name for f in msgspec.structs.fields(struct))
+    )
 
 
 def _hosted_tools() -> Known:
     """Every tool that an agent may be given: do we know the item of its calls?"""
-    return {tool: f"{tool}_call" in foundry.FoundryParser.TOOLS for tool in words(of(_PROJECTS, "ToolType"))}
+    return {
+        tool: f"{tool}_call" in foundry.FoundryParser.TOOLS
+        for tool in words(of(_PROJECTS, "ToolType"))
+    }
 
 
 _RESPONSES, _BETA = "openai.types.responses", "openai.types.beta"
@@ -325,7 +334,7 @@ UNIONS: tuple[Union, ...] = (
     events_of("openai", _BETA, "BetaResponseStreamEvent", "openai_responses", _P, "type"),
     event_fields("openai", _BETA, "BetaResponseStreamEvent", "openai_responses", _P),
     *(
-        responses_union("openai", module, name, "openai_responses", _P)
+        tagged("openai", module, name, "openai_responses", items_of(_P))
         for module, name in (
             (_RESPONSES, "ResponseOutputItem"), (_RESPONSES, "ResponseItem"),
             (_RESPONSES, "ResponseInputItem"), (_BETA, "BetaResponseOutputItem"),
@@ -359,14 +368,8 @@ UNIONS: tuple[Union, ...] = (
                       anthropic.AnthropicParser, "type"),
             event_fields("anthropic", module, f"{beta}RawMessageStreamEvent", "anthropic",
                          anthropic.AnthropicParser),
-            Union("anthropic", f"{beta}RawContentBlockDelta", "anthropic",
-                  lambda module=module, beta=beta: compared(  # type: ignore[misc]
-                      tags(of(module, f"{beta}RawContentBlockDelta")),
-                      (str(s.__struct_config__.tag) for s in (anthropic.Text, anthropic.Json,
-                                                              *anthropic.DELTAS)))),
-            Union("anthropic", f"{beta}ContentBlock", "anthropic",
-                  lambda module=module, beta=beta: compared(  # type: ignore[misc]
-                      tags(of(module, f"{beta}ContentBlock")), BLOCKS)),
+            tagged("anthropic", module, f"{beta}RawContentBlockDelta", "anthropic", DELTAS),
+            tagged("anthropic", module, f"{beta}ContentBlock", "anthropic", BLOCKS),
             literal("anthropic", module, f"{beta}StopReason", "anthropic",
                     anthropic.AnthropicParser.REASONS),
         )
@@ -379,17 +382,15 @@ UNIONS: tuple[Union, ...] = (
               interactions.InteractionsParser, "event_type"),
     event_fields("google-genai", _INTERACTIONS, "InteractionSSEEvent", "gemini_interactions",
                  interactions.InteractionsParser),
-    Union("google-genai", "Step", "gemini_interactions",
-          lambda: compared(tags(of(_INTERACTIONS, "Step")), interactions.STARTS)),
+    tagged("google-genai", _INTERACTIONS, "Step", "gemini_interactions", interactions.STARTS),
     Union("google-genai", "StepDelta.delta", "gemini_interactions",
-          lambda: compared(tags(annotations(of(_INTERACTIONS, "StepDelta"))["delta"]),
+          lambda: compared(tags(fields_of(of(_INTERACTIONS, "StepDelta"))["delta"]),
                            interactions.DELTAS)),
     reasons_in("google-genai", _INTERACTIONS, "InteractionStatusUpdate", "status",
                "gemini_interactions", _STATUS),
     # Mistral, Cohere, Ollama
     model("mistralai", _MISTRAL, "CompletionChunk", "mistral", mistral.Chunk),
-    Union("mistralai", "ContentChunk", "mistral",
-          lambda: compared(tags(of(_MISTRAL, "ContentChunk")), mistral.CHUNKS)),
+    tagged("mistralai", _MISTRAL, "ContentChunk", "mistral", mistral.CHUNKS),
     reasons_in("mistralai", _MISTRAL, "CompletionResponseStreamChoice", "finish_reason", "mistral",
                mistral.MistralParser.REASONS),
     events_of("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser, "type"),
@@ -398,11 +399,10 @@ UNIONS: tuple[Union, ...] = (
     model("ollama", "ollama", "ChatResponse", "ollama", ollama.Line),
     model("ollama", "ollama", "GenerateResponse", "ollama", ollama.Line),
     # Bedrock
-    shape("ConverseStreamOutput", lambda s: compared(s.members, (
-        f.encode_name for f in msgspec.structs.fields(bedrock.Frame)))),
     *(
-        shape(name, _fields_of(struct))
+        shape(name, _has_fields_of(struct))
         for name, struct in (
+            ("ConverseStreamOutput", bedrock.Frame),
             ("ContentBlockDelta", bedrock.Delta), ("ContentBlockStart", bedrock.Start),
             ("ContentBlockDeltaEvent", bedrock.BlockDelta), ("ContentBlockStartEvent", bedrock.BlockStart),
             ("ContentBlockStopEvent", bedrock.BlockStop), ("MessageStopEvent", bedrock.MessageStop),

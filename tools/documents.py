@@ -21,7 +21,9 @@ def main_of(
     parser = argparse.ArgumentParser(
         prog=f"python -m {name}", description=(about or "").split("\n")[0]
     )
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 on a difference")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 on a difference"
+    )
     check = parser.parse_args(argv).check
     changed = 0
     for path, text in made().items():

@@ -63,7 +63,9 @@ def _groups() -> list[str]:
 def _row(quirk: Quirk) -> str:
     notes = " ".join(f"`{note}`" for note in quirk.notes) or "none"
     does = f"{quirk.does} [*](#done-otherwise)" if quirk.otherwise else quirk.does
-    return f"| {quirk.number} | {cell(quirk.title)} | {cell(does)} | {notes} | {cell(_proof(quirk))} |"
+    return (
+        f"| {quirk.number} | {cell(quirk.title)} | {cell(does)} | {notes} | {cell(_proof(quirk))} |"
+    )
 
 
 def _proof(quirk: Quirk) -> str:
@@ -76,9 +78,7 @@ def _proof(quirk: Quirk) -> str:
 def _notes() -> str:
     raised = sorted({note for quirk in QUIRKS for note in quirk.notes})
     rows = [f"| `{note}` | {cell(NOTES[note].sentence)} |" for note in raised]
-    return "\n".join(
-        ["## The notes they raise\n", "| note | what it says |\n|---|---|", *rows, ""]
-    )
+    return "\n".join(["## The notes they raise\n", "| note | what it says |\n|---|---|", *rows, ""])
 
 
 def _otherwise() -> str:

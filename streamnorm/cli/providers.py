@@ -1,6 +1,8 @@
 """``streamnorm providers``: nothing in, a table of the wires that are understood out.
 
-Rule: the table is ``PROVIDERS``; nothing is written down twice.
+``--types`` prints the wire types that call tools or bring their outputs, instead.
+
+Rule: the tables are ``PROVIDERS`` and the rows in it; nothing is written down twice.
 """
 
 from __future__ import annotations
@@ -10,11 +12,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+
+    from ..providers import Provider
 
 __all__ = ["add", "run"]
 
 HEADS = ("name", "wire", "framing", "serves")
 WIRE, SERVES = HEADS.index("wire"), HEADS.index("serves")
+TYPE_HEADS = ("provider", "wire type", "family", "role", "runs on", "id source", "id field")
+ID_FIELD, FAMILY = TYPE_HEADS.index("id field"), TYPE_HEADS.index("family")
+
+Row = tuple[str, ...]
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,19 +33,62 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "providers",
         help="list the providers that are understood",
-        description="List the providers: the name to pass, the wire, its framing, whom it serves.",
+        description="List the providers: the name to pass, the wire, its framing, whom it serves. "
+        "With --types, list what calls tools on each wire, and where the ids come from.",
     )
+    parser.add_argument(
+        "--types",
+        action="store_true",
+        help="list the wire types of tool calls and outputs: family, role, who runs them, ids",
+    )
+    parser.add_argument("--provider", metavar="P", help="only this provider")
+    parser.add_argument("--json", action="store_true", help="one JSON object per row")
     add_color_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table."""
-    from ..providers import PROVIDERS
+    from ..providers import PROVIDERS, provider_row
+
+    wanted = [provider_row(args.provider)] if args.provider else list(PROVIDERS.values())
+    if args.types:
+        # A wire type that is cut is no use; nobody reads to the right of a pipe.
+        _print(
+            TYPE_HEADS, types_of(wanted), args, (ID_FIELD, FAMILY) if sys.stdout.isatty() else ()
+        )
+    else:
+        rows: list[Row] = [(row.name, row.title, row.framing, row.serves) for row in wanted]
+        _print(HEADS, rows, args, (SERVES, WIRE))
+    return 0
+
+
+def types_of(providers: Sequence[Provider]) -> list[Row]:
+    """One row per wire type that is about a tool, in the order of the provider's table."""
+    return [
+        (
+            provider.name,
+            item.type,
+            item.family,
+            item.role,
+            item.runs_on,
+            item.id_source,
+            item.id_field,
+        )
+        for provider in providers
+        for item in provider.items
+    ]
+
+
+def _print(heads: Row, rows: list[Row], args: argparse.Namespace, shrink: tuple[int, ...]) -> None:
+    if args.json:
+        import orjson
+
+        for row in rows:
+            named = {h.replace(" ", "_"): c for h, c in zip(heads, row, strict=True)}
+            print(orjson.dumps(named).decode())
+        return
     from .style import style_for
     from .table import table
 
-    rows = [(row.name, row.title, row.framing, row.serves) for row in PROVIDERS.values()]
-    style = style_for(sys.stdout, args.color)
-    print(table(HEADS, rows, style=style, shrink=(SERVES, WIRE)))
-    return 0
+    print(table(heads, rows, style=style_for(sys.stdout, args.color), shrink=shrink))

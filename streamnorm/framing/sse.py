@@ -63,6 +63,8 @@ class SSE:
 
         Making every CR LF even first costs three times as much, and a whole provider sends so.
         """
+        if self._held and self._held[-1][-1:] == b"\n":
+            return None  # a line has ended: this may be the second half of a blank one
         blocks = chunk.split(b"\r\n\r\n")
         lines = b"".join(blocks)
         if len(blocks) == 1 or len(chunk) > self._limit or b"\n" in lines or b"\r" in lines:

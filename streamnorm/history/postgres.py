@@ -130,7 +130,7 @@ class PostgresHistory(SQLHistory):
             db.execute("CREATE TABLE IF NOT EXISTS streamnorm_version (version BIGINT NOT NULL)")
             for number, step in enumerate(POSTGRES[_version(db) :], start=_version(db) + 1):
                 for statement in step:
-                    db.execute(statement)  # type: ignore[call-overload]
+                    db.execute(statement)
                 db.execute("DELETE FROM streamnorm_version")
                 db.execute("INSERT INTO streamnorm_version VALUES (%s)", (number,))
 
@@ -142,7 +142,7 @@ class _Postgres:
         self._db = db
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Any:
-        return self._db.execute(statement.replace("?", "%s"), values, binary=True)  # type: ignore[call-overload]
+        return self._db.execute(statement.replace("?", "%s"), values, binary=True)
 
 
 def _version(db: psycopg.Connection[Any]) -> int:

@@ -148,6 +148,7 @@ class Encoder:
     grammar: ClassVar[Grammar]
     naming: ClassVar[Rule] = PLAIN
     dialect: ClassVar[Dialect] = ANY_KEYWORD
+    choice_at: ClassVar[tuple[str, ...]] = ("tool_choice",)  # where ``choice`` puts it
     # Modes of a choice that this wire cannot say, but that mean the same with fewer tools declared.
     narrowed: ClassVar[Mapping[str, str]] = {"allowed": "auto"}
     # Calls that a provider makes for the client to answer although it runs the tool itself.

@@ -113,7 +113,11 @@ def block(index: int, start: Json, *deltas: Json) -> list[Json]:
 
 
 def anthropic(*events: Json, reason: str = "tool_use", **delta: Any) -> bytes:
-    ending = {"type": "message_delta", "delta": {"stop_reason": reason, **delta}, "usage": {"output_tokens": 9}}
+    ending = {
+        "type": "message_delta",
+        "delta": {"stop_reason": reason, **delta},
+        "usage": {"output_tokens": 9},
+    }
     return sse(MESSAGE, *events, ending, {"type": "message_stop"})
 
 

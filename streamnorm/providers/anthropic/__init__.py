@@ -10,4 +10,5 @@ __all__ = ["PROVIDER"]
 PROVIDER = Provider(
     "anthropic", "Anthropic Messages", "SSE", "api.anthropic.com and its gateways",
     AnthropicParser, ITEMS,
+    encoder="streamnorm.providers.anthropic.encoder", server="streamnorm.providers.anthropic.server",
 )  # fmt: skip

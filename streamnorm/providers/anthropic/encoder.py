@@ -10,7 +10,7 @@ blocks as they came. Roles take turns, so neighbours are one message.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...events import Echo, ProviderToolResult
@@ -128,7 +128,7 @@ class AnthropicEncoder(Encoder):
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         said: Entry = {"type": CHOICES[choice.mode]}
         if choice.mode == "tool":
-            said["name"] = dict((tool.name, name) for tool, name in tools)[choice.names[0]]
+            said["name"] = next(n for tool, n in tools if tool.name == choice.names[0])
         if not choice.parallel and choice.mode != "none":
             said["disable_parallel_tool_use"] = True
         return {"tool_choice": said}

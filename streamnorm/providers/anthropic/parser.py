@@ -191,7 +191,7 @@ class AnthropicParser(Parser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        kind = payload.get("type")
+        kind = str(payload.get("type"))
         return kind in {"message_start", "content_block_start", "ping"} or (
             kind == "error"
             and isinstance(payload.get("error"), dict)
@@ -330,7 +330,7 @@ class AnthropicParser(Parser):
             self.echo["stop_details"] = details
         if p.context_management:
             self.echo["context_management"] = p.context_management
-        raw = p.delta.get("stop_reason")
+        raw = first_text(p.delta.get("stop_reason"))
         if not raw:
             return
         self.raw_reason = raw

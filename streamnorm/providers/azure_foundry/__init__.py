@@ -15,4 +15,5 @@ PROVIDER = Provider(
     "Foundry projects and deployments (Responses superset; Chat and Messages are told apart)",
     FoundryParser, tuple(tool.item for tool in (*TOOLS, *FOUNDRY_TOOLS)),
     (FoundryParser, ChatParser, AnthropicParser),
+    encoder="streamnorm.providers.azure_foundry.encoder",
 )  # fmt: skip

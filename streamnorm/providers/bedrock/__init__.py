@@ -10,4 +10,5 @@ __all__ = ["PROVIDER"]
 PROVIDER = Provider(
     "bedrock", "Amazon Bedrock ConverseStream", "AWS event stream",
     "/model/…/converse-stream of bedrock-runtime", BedrockParser, ITEMS,
+    encoder="streamnorm.providers.bedrock.encoder",
 )  # fmt: skip

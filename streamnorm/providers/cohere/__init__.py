@@ -8,5 +8,6 @@ from .parser import ITEMS, CohereParser
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "cohere", "Cohere v2 chat", "SSE", "api.cohere.com and its deployments", CohereParser, ITEMS
-)
+    "cohere", "Cohere v2 chat", "SSE", "api.cohere.com and its deployments", CohereParser, ITEMS,
+    encoder="streamnorm.providers.cohere.encoder",
+)  # fmt: skip

@@ -10,4 +10,5 @@ __all__ = ["PROVIDER"]
 PROVIDER = Provider(
     "gemini", "Gemini generateContent", "SSE, JSON array",
     "Gemini API, Vertex AI, Code Assist", GeminiParser, ITEMS,
+    encoder="streamnorm.providers.gemini.encoder",
 )  # fmt: skip

@@ -10,4 +10,5 @@ __all__ = ["PROVIDER"]
 PROVIDER = Provider(
     "gemini_interactions", "Gemini Interactions", "SSE", "Gemini API, /interactions",
     InteractionsParser, ITEMS,
+    encoder="streamnorm.providers.gemini_interactions.encoder",
 )  # fmt: skip

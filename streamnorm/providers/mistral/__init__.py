@@ -8,5 +8,6 @@ from .parser import ITEMS, MistralParser
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "mistral", "Mistral chat", "SSE", "api.mistral.ai and its gateways", MistralParser, ITEMS
-)
+    "mistral", "Mistral chat", "SSE", "api.mistral.ai and its gateways", MistralParser, ITEMS,
+    encoder="streamnorm.providers.mistral.encoder",
+)  # fmt: skip

@@ -8,5 +8,6 @@ from .parser import ITEMS, OllamaParser
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "ollama", "Ollama", "NDJSON", "/api/chat and /api/generate of any Ollama", OllamaParser, ITEMS
-)
+    "ollama", "Ollama", "NDJSON", "/api/chat and /api/generate of any Ollama", OllamaParser, ITEMS,
+    encoder="streamnorm.providers.ollama.encoder",
+)  # fmt: skip

@@ -11,4 +11,5 @@ PROVIDER = Provider(
     "openai_chat", "OpenAI Chat Completions", "SSE",
     "OpenAI, Azure, vLLM, Ollama /v1, OpenRouter, Groq, DeepSeek, Copilot, Perplexity …",
     ChatParser, ITEMS,
+    encoder="streamnorm.providers.openai_chat.encoder", server="streamnorm.providers.openai_chat.server",
 )  # fmt: skip

@@ -10,4 +10,5 @@ __all__ = ["PROVIDER"]
 PROVIDER = Provider(
     "openai_responses", "OpenAI Responses", "SSE", "OpenAI, Azure OpenAI, Copilot, vLLM, OpenRouter …",
     ResponsesParser, tuple(tool.item for tool in TOOLS),
+    encoder="streamnorm.providers.openai_responses.encoder", server="streamnorm.providers.openai_responses.server",
 )  # fmt: skip

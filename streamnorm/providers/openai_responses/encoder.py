@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
+
 from ...conversation import Reasoning, Text
 from ...events import ProviderToolResult
 from ...ids import Grammar
@@ -68,7 +70,7 @@ class ResponsesEncoder(Encoder):
         told = _Items(self, said)
         for part in said.parts:
             PARTS[type(part)](told, part)
-        return told.items
+        return told.end()
 
     def item_of(self, called: Called) -> Item:
         """The row of the item that a call of this wire came as."""
@@ -149,23 +151,19 @@ class _Items:
         return row is not None and row.role == "call+output"
 
     def text(self, part: Text) -> None:
-        types = {echo.get("type") for echo in part.echoes}
-        if "refusal" in types:
+        if any(echo.get("type") == "refusal" for echo in part.echoes):
             self._refusals.append({"type": "refusal", "refusal": part.text})
-            self.items.append(self._refused())
-        elif not part.echoes:
-            if part.text:
-                self.items.append({"role": "assistant", "content": part.text})
-        else:
+        elif part.echoes:
             self.items.append(self._message(part))
+        elif part.text:
+            self.items.append({"role": "assistant", "content": part.text})
 
-    def _refused(self) -> Entry:
-        return {"role": "assistant", "content": self._refusals[-1]["refusal"]}
+    def end(self) -> list[Entry]:
+        """All items. A refusal whose message never told its id is a text."""
+        left = [{"role": "assistant", "content": said["refusal"]} for said in self._refusals]
+        return [*self.items, *left]
 
     def _message(self, part: Text) -> Entry:
-        """A message as the item that it came as. Its refusal came before its id was known."""
-        if self._refusals:
-            self.items.pop()
         content = [*self._content(part), *self._refusals]
         self._refusals = []
         item: Entry = {"type": "message", "role": "assistant", "content": content}
@@ -310,6 +308,9 @@ def _patch_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     }  # fmt: skip
 
 
+ACKNOWLEDGED = '{"acknowledged_safety_checks":'
+
+
 def _computer_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     """A screenshot. Safety checks are acknowledged by the caller, who passes them beside it."""
     screenshots = [media for media in answer.result.media if media.modality == "image"]
@@ -319,6 +320,9 @@ def _computer_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     item: Entry = {
         "type": "computer_call_output", "call_id": answer.called.id, "output": shown,
     }  # fmt: skip
+    for piece in answer.result.pieces:
+        if isinstance(piece, str) and piece.startswith(ACKNOWLEDGED):
+            item |= msgspec.json.decode(piece)
     return item
 
 

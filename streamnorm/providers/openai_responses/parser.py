@@ -810,7 +810,7 @@ def _id_of(item: Any) -> str:
 
 def _is_plain_item(item: Any) -> bool:
     """Items that say nothing yet when they are added."""
-    return isinstance(item, dict) and item.get("type") in {
+    return isinstance(item, dict) and str(item.get("type")) in {
         "message",
         "reasoning",
         "output_message",

@@ -1,0 +1,176 @@
+"""Amazon Bedrock Converse, the way back: turns in, ``messages`` and ``toolConfig`` out.
+
+    assistant {content: [{text} | {reasoningContent} | {toolUse: {toolUseId, name, input}}]}
+    user      {content: [{toolResult: {toolUseId, content: […], status}}, …, {text} | {image}]}
+
+Roles take turns, so neighbours are one message. Bytes are bytes, as the AWS SDKs want them; in JSON
+they are base64 (which ``msgspec.json.encode`` makes of them). The model is ``modelId``, which stands
+in the path. Tools that the history calls must be declared.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...conversation import Reasoning, Text
+from ...events import ProviderToolResult
+from ...ids import Grammar
+from ...schemas import Dialect
+from ...tools import Media, Tool, ToolChoice
+from .._out import Answer, Body, Called, Encoder, Entry, Said, merge
+
+__all__ = ["ENCODER", "BedrockEncoder"]
+
+# media type -> the block it goes into, and what the block calls it
+FORMATS = {
+    "image/png": ("image", "png"),
+    "image/jpeg": ("image", "jpeg"),
+    "image/gif": ("image", "gif"),
+    "image/webp": ("image", "webp"),
+    "application/pdf": ("document", "pdf"),
+    "text/csv": ("document", "csv"),
+    "text/html": ("document", "html"),
+    "text/plain": ("document", "txt"),
+    "text/markdown": ("document", "md"),
+    "application/msword": ("document", "doc"),
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ("document", "docx"),
+    "application/vnd.ms-excel": ("document", "xls"),
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ("document", "xlsx"),
+    "video/mp4": ("video", "mp4"),
+    "video/webm": ("video", "webm"),
+    "video/quicktime": ("video", "mov"),
+}
+CHOICES = {"auto": "auto", "required": "any"}
+
+
+class BedrockEncoder(Encoder):
+    """One Converse request."""
+
+    name = "bedrock"
+    path = "/model/{model}/converse-stream"
+    container = "messages"
+    grammar = Grammar("[a-zA-Z0-9_-]{1,64}", ("tooluse_", 22))
+    dialect = Dialect(
+        top=frozenset({"anyOf", "oneOf", "allOf"}),
+        strict=frozenset(
+            {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+             "maxLength", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
+        ),
+    )  # fmt: skip
+    choice_at = ("toolChoice",)
+    names_history_tools = True
+
+    def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
+        entries = (entry for said in talk for entry in self.said(said))
+        said: Body = {"modelId": self.options.model, "messages": merge(entries, "content"), **tools}
+        if system:
+            said["system"] = [{"text": system}]
+        if self.options.max_tokens is not None:
+            said["inferenceConfig"] = {"maxTokens": self.options.max_tokens}
+        return {field: value for field, value in said.items() if value is not None}
+
+    # --- what the model said ----------------------------------------------------------------------
+
+    def assistant(self, said: Said) -> list[Entry]:
+        content = [block for part in said.parts for block in PARTS[type(part)](self, part)]
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _text(self, part: Text) -> list[Entry]:
+        return [{"text": part.text}] if part.text.strip() else []  # a blank text is refused
+
+    def _reasoning(self, part: Reasoning) -> list[Entry]:
+        said: Entry = {"text": part.text}
+        blocks: list[Entry] = []
+        for echo in part.echoes:
+            if "redactedContent" in echo:
+                blocks.append({"redactedContent": base64.b64decode(echo["redactedContent"])})
+            else:
+                said |= echo
+        if part.text or "signature" in said:
+            blocks.insert(0, {"reasoningText": said})
+        return [{"reasoningContent": block} for block in blocks]
+
+    def _call(self, part: Called) -> list[Entry]:
+        said = {"toolUseId": part.id, "name": part.name, "input": part.call.arguments}
+        return [{"toolUse": {**said, **part.echo}}]
+
+    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
+        return [{"toolResult": part.echo}] if isinstance(part.echo, dict) else []
+
+    # --- what the client said ---------------------------------------------------------------------
+
+    def user(self, said: Said) -> list[Entry]:
+        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        content = [block for part in parts if (block := _piece(part)) is not None]
+        return [{"role": "user", "content": content}] if content else []
+
+    def answers(self, said: Said) -> list[Entry]:
+        return [{"role": "user", "content": [self._answer(answer) for answer in said.answers]}]
+
+    def _answer(self, answer: Answer) -> Entry:
+        result = answer.result
+        pieces = [Text(p) if isinstance(p, str) else p for p in answer.pieces]
+        content = [block for piece in pieces if (block := _piece(piece)) is not None]
+        if isinstance(result.value, dict):
+            content = [{"json": result.value}]
+        said = {
+            "toolUseId": answer.called.id,
+            "content": content or [{"json": {}}],  # a blank text is refused
+            "status": "error" if result.is_error else "success",
+        }
+        return {"toolResult": said}
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
+        said: Entry = {
+            "name": name,
+            "description": tool.description,
+            "inputSchema": {"json": schema},
+        }
+        if not tool.description:
+            del said["description"]
+        if tool.strict is not None:
+            said["strict"] = tool.strict
+        return {"toolSpec": said}
+
+    def tool_fields(self, tools: list[Entry], choice: Body) -> Body:
+        return {"toolConfig": {"tools": tools, **choice}} if tools else {}
+
+    def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
+        if not choice.parallel:
+            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
+        if choice.mode == "none":
+            if tools:
+                raise self.cannot(
+                    "that no tool may be called", "leave out the choice, or all tools"
+                )
+            return {}
+        if choice.mode == "tool":
+            name = next(name for tool, name in tools if tool.name == choice.names[0])
+            return {"toolChoice": {"tool": {"name": name}}}
+        return {"toolChoice": {CHOICES[choice.mode]: {}}}
+
+
+def _piece(part: Text | Media) -> Entry | None:
+    if isinstance(part, Text):
+        return {"text": part.text} if part.text.strip() else None
+    block, format = FORMATS.get(part.type, ("", ""))
+    if not block:
+        return {"text": part.summary}
+    said: Entry = {"format": format, "source": {"bytes": part.data}}
+    if block == "document":
+        said["name"] = re.sub(r"[^A-Za-z0-9 ()\[\]-]+", "-", part.name or "document")[:200]
+    return {block: said}
+
+
+PARTS: Mapping[type, Callable[[BedrockEncoder, Any], list[Entry]]] = {
+    Text: BedrockEncoder._text,
+    Reasoning: BedrockEncoder._reasoning,
+    Called: BedrockEncoder._call,
+    ProviderToolResult: BedrockEncoder._result_of_server,
+}
+ENCODER = BedrockEncoder

@@ -1,0 +1,187 @@
+"""Gemini generateContent, the way back: turns in, ``contents`` and ``tools`` out.
+
+    model {parts: [{text, thought?} | {functionCall: {id?, name, args}}, thoughtSignature beside]}
+    user  {parts: [{functionResponse: {id?, name, response: {output | error}, parts?}} | …]}
+
+A signature goes back on the part that it came with, so texts are cut where it came. An id is sent
+only if a wire gave one. The model stands in the path, not in the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...conversation import Reasoning, Text
+from ...events import Echo, ProviderToolResult
+from ...ids import Grammar
+from ...names import DOTTED
+from ...schemas import Dialect
+from ...tools import Media, Tool, ToolChoice
+from .._out import Answer, Body, Called, Encoder, Entry, Said, in_base64, merge
+
+__all__ = ["ENCODER", "GeminiEncoder"]
+
+# What a function's schema may use.
+KEYWORDS = frozenset(
+    {"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items",
+     "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties",
+     "additionalProperties", "required", "propertyOrdering"}
+)  # fmt: skip
+MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY", "allowed": "VALIDATED"}
+# Media that a function's response may hold itself; others stand beside it.
+RESPONSE_MEDIA = {"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}
+SIGNATURE = "thoughtSignature"
+# What the third generation wants on the first call of a turn that it did not make itself.
+UNSIGNED = "skip_thought_signature_validator"
+
+
+class GeminiEncoder(Encoder):
+    """One generateContent request."""
+
+    name = "gemini"
+    path = "/v1beta/models/{model}:streamGenerateContent?alt=sse"
+    container = "contents"
+    grammar = Grammar("[!-~]{1,128}", needed=False, within="turn")
+    naming = DOTTED
+    dialect = Dialect(known=KEYWORDS)
+    choice_at = ("toolConfig",)
+    narrowed = {}
+
+    def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
+        entries = (entry for said in talk for entry in self.said(said))
+        said: Body = {"contents": merge(entries, "parts"), **tools}
+        if system:
+            said["systemInstruction"] = {"parts": [{"text": system}]}
+        if self.options.max_tokens is not None:
+            said["generationConfig"] = {"maxOutputTokens": self.options.max_tokens}
+        return said
+
+    # --- what the model said ----------------------------------------------------------------------
+
+    def assistant(self, said: Said) -> list[Entry]:
+        parts = [entry for part in said.parts for entry in PARTS[type(part)](self, part)]
+        return [{"role": "model", "parts": self._marked(said, parts)}] if parts else []
+
+    def _marked(self, said: Said, parts: list[Entry]) -> list[Entry]:
+        """Calls that another model made, for one that checks signatures: said to have none."""
+        first = next((part for part in said.parts if isinstance(part, Called)), None)
+        checks = (self.options.model or "").rpartition("/")[2].startswith("gemini-3")
+        if first is None or first.own or not checks:
+            return parts
+        at = next(at for at, part in enumerate(parts) if "functionCall" in part)
+        return [*parts[:at], {**parts[at], SIGNATURE: UNSIGNED}, *parts[at + 1 :]]
+
+    def _text(self, part: Text) -> list[Entry]:
+        return _cut(part, {})
+
+    def _reasoning(self, part: Reasoning) -> list[Entry]:
+        return _cut(part, {"thought": True})
+
+    def _call(self, part: Called) -> list[Entry]:
+        echo = part.echo
+        signature = {SIGNATURE: echo.pop(SIGNATURE)} if SIGNATURE in echo else {}
+        id = {} if part.id is None else {"id": part.id}
+        field, said = CALLS.get(part.call.family, _function)(part)
+        return [{field: {**id, **said, **echo}, **signature}]
+
+    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
+        return [part.echo] if isinstance(part.echo, dict) else []
+
+    # --- what the client said ---------------------------------------------------------------------
+
+    def user(self, said: Said) -> list[Entry]:
+        parts = [_piece(part) for part in said.parts if isinstance(part, Text | Media)]
+        return [{"role": "user", "parts": parts}]
+
+    def answers(self, said: Said) -> list[Entry]:
+        parts = [entry for answer in said.answers for entry in self._answer(answer)]
+        return [{"role": "user", "parts": parts}]
+
+    def _answer(self, answer: Answer) -> list[Entry]:
+        id = {} if answer.called.id is None else {"id": answer.called.id}
+        media = answer.result.media if answer.result.inline else []
+        inside = [_inline(m) for m in media if m.type in RESPONSE_MEDIA]
+        beside = [_inline(m) for m in media if m.type not in RESPONSE_MEDIA]
+        response: Entry = {**id, "name": answer.called.name, "response": _response(answer)}
+        if inside:
+            response["parts"] = inside
+        return [{"functionResponse": response}, *beside]
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
+        said: Entry = {
+            "name": name, "description": tool.description, "parametersJsonSchema": schema,
+        }  # fmt: skip
+        if not tool.description:
+            del said["description"]
+        return {"functionDeclarations": [said]}
+
+    def tools(self, entries: list[Entry]) -> list[Entry]:
+        """All functions in one entry, then the tools that the provider runs."""
+        functions = [f for entry in entries for f in entry.get("functionDeclarations", ())]
+        others = [entry for entry in entries if "functionDeclarations" not in entry]
+        return [*([{"functionDeclarations": functions}] if functions else []), *others]
+
+    def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
+        said: Entry = {"mode": MODES[choice.mode]}
+        if choice.names:
+            said["allowedFunctionNames"] = [n for tool, n in tools if tool.name in choice.names]
+        if not choice.parallel:
+            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
+        return {"toolConfig": {"functionCallingConfig": said}}
+
+
+def _cut(part: Text | Reasoning, flags: Entry) -> list[Entry]:
+    """A text in the pieces that signatures make of it; each ends with its own."""
+    signed = [(at, echo) for at, echo in zip(part.marks, part.echoes, strict=False)
+              if SIGNATURE in echo]  # fmt: skip
+    if not signed:
+        return [{"text": part.text, **flags}] if part.text else []
+    at, echo = signed[0]
+    before = [{"text": part.text[:at], **flags}] if at else []
+    return [*before, {"text": part.text[at:], **flags, SIGNATURE: echo[SIGNATURE]}]
+
+
+def _function(part: Called) -> tuple[str, Entry]:
+    return "functionCall", {"name": part.name, "args": part.call.arguments}
+
+
+def _code(part: Called) -> tuple[str, Entry]:
+    return "executableCode", {"code": part.call.raw}
+
+
+def _server_tool(part: Called) -> tuple[str, Entry]:
+    return "toolCall", {"args": part.call.arguments}
+
+
+# What sort of tool is called -> the field of the part, and what it says.
+CALLS: Mapping[str, Callable[[Called], tuple[str, Entry]]] = {
+    "code-execution": _code,
+    "generic-server-tool": _server_tool,
+}
+
+
+def _response(answer: Answer) -> Echo:
+    """An object: the output under one key, an error under another."""
+    result = answer.result
+    plain = result.text if result.pieces or result.value is None else result.value
+    return {"error": plain} if result.is_error else {"output": plain}
+
+
+def _piece(part: Text | Media) -> Entry:
+    return {"text": part.text} if isinstance(part, Text) else _inline(part)
+
+
+def _inline(media: Media) -> Entry:
+    return {"inlineData": {"mimeType": media.type, "data": in_base64(media.data)}}
+
+
+PARTS: Mapping[type, Callable[[GeminiEncoder, Any], list[Entry]]] = {
+    Text: GeminiEncoder._text,
+    Reasoning: GeminiEncoder._reasoning,
+    Called: GeminiEncoder._call,
+    ProviderToolResult: GeminiEncoder._result_of_server,
+}
+ENCODER = GeminiEncoder

@@ -1,0 +1,147 @@
+"""Writes docs/wires/*.md: what is known of each wire, from the rows and the takes of its provider.
+
+    python -m tools.wires             write them
+    python -m tools.wires --check     exit 1 if one is not up to date
+
+Rule: nothing is said in them that is not in a provider's file or in the header of a take.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from streamnorm import NOTES, Normalizer
+from streamnorm.providers import PROVIDERS, Item, Provider
+from streamnorm.recording import read_take
+from tests.quirks import QUIRKS
+from tools.documents import cell, main_of
+
+__all__ = ["made"]
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "docs" / "wires"
+IN_THIS_FILE = re.compile(r" Every word of that wire(?: that we know)? is in this file\.")
+TITLE = re.compile(r"[^.:]+\.\s*")  # the first sentence, which the heading says already
+FAILURES = ("ERRORS", "_ERRORS")  # tables of reasons that end a stream as Failed
+
+
+def made() -> dict[Path, str]:
+    """The documents, by path."""
+    pages = {OUT / f"{name}.md": _page(row) for name, row in PROVIDERS.items()}
+    return {OUT / "README.md": _index(), **pages}
+
+
+def _index() -> str:
+    rows = [
+        f"| [`{row.name}`]({row.name}.md) | {cell(row.title)} | {cell(row.framing)} "
+        f"| {len(row.items)} | {cell(row.serves)} |"
+        for row in PROVIDERS.values()
+    ]
+    return "\n".join(
+        [
+            "# Wires\n",
+            "One page per provider: its tool types, its ends, its takes. All of it is made from the",
+            "provider's own file and the headers of the takes: `python -m tools.wires`.\n",
+            "| provider | wire | framing | tool types | serves |\n|---|---|---|--:|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _page(row: Provider) -> str:
+    sections = [_head(row), _types(row), _kinds(row), _reasons(row), _shapes(row), _quirks(row)]
+    return "\n".join([*(section for section in sections if section), _takes(row)])
+
+
+def _head(row: Provider) -> str:
+    about = IN_THIS_FILE.sub("", inspect.getdoc(inspect.getmodule(row.parser)) or "")
+    about = about[title.end() :] if (title := TITLE.match(about)) else about
+    about = f"    {about}" if about[:1].islower() or about[:1] == "{" else about  # a grammar
+    also = [wire.name for wire in row.wires if wire is not row.parser]
+    facts = [
+        f"- name: `{row.name}`",
+        f"- framing: {row.framing}",
+        f"- serves: {row.serves}",
+        f"- end mark: {row.parser.END}" + ("" if row.parser.MARKED else ", then the end of input"),
+    ]
+    if also:
+        facts.append(f"- also spoken under this name: {', '.join(f'`{name}`' for name in also)}")
+    return "\n".join([f"# {row.title}\n", about.replace("``", "`"), "", *facts, ""])
+
+
+def _types(row: Provider) -> str:
+    head = (
+        "| wire type | family | role | runs on | id source | id field | arguments or output | note |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
+    return "\n".join(["## Tool types\n", head, *map(_type, row.items), ""])
+
+
+def _type(item: Item) -> str:
+    note = "; ".join(t for t in (item.ref_field and f"refers by {item.ref_field}", item.note) if t)
+    words = (item.family, item.role, item.runs_on, item.id_source, item.id_field, item.arguments)
+    return f"| `{item.type}` | " + " | ".join(map(cell, (*words, note))) + " |"
+
+
+def _kinds(row: Provider) -> str:
+    tags = [str(getattr(kind, "__struct_config__").tag) for kind in row.parser.KINDS]  # noqa: B009
+    if tags == ["None"] * len(tags):
+        return ""
+    said = ", ".join(f"`{tag}`" for tag in sorted(tags))
+    return f"## Kinds of payload ({len(tags)})\n\n{said}\n"
+
+
+def _reasons(row: Provider) -> str:
+    module: Any = inspect.getmodule(row.parser)
+    failures = {reason for table in FAILURES for reason in getattr(module, table, ())}
+    rows = [
+        f"| `{raw}` | {'failed, `provider_error`' if raw in failures else f'`{reason}`'} |"
+        for raw, reason in row.parser.REASONS.items()
+    ]
+    return "\n".join(["## How it ends\n", "| the wire says | we say |\n|---|---|", *rows, ""])
+
+
+def _shapes(row: Provider) -> str:
+    rows = [f"| `{where}` | `{note}` |" for where, (note, _) in row.parser.QUIRKS.items()]
+    if not rows:
+        return ""
+    return "\n".join(["## Shapes that are made even\n", "| where | note |\n|---|---|", *rows, ""])
+
+
+def _quirks(row: Provider) -> str:
+    about = [q for q in QUIRKS if any(case.provider == row.name for case in q.cases)]
+    if not about:
+        return ""
+    said = [f"- {q.number}: {q.title}: {q.does}" for q in about]
+    return "\n".join(["## [Quirks](../quirks.md)\n", *said, ""])
+
+
+def _takes(row: Provider) -> str:
+    head = "| take | proves | ends | notes |\n|---|---|---|---|"
+    rows = [_take(path) for path in sorted((ROOT / "recordings" / row.name).glob("*.sse"))]
+    return "\n".join([f"## Takes ({len(rows)})\n", head, *rows, ""])
+
+
+def _take(path: Path) -> str:
+    take = read_take(path)
+    pipe = Normalizer(path.parent.name, seed=take.seed)
+    *_, end = pipe.feed(take.wire) + pipe.close()
+    notes = " ".join(f"`{note}`" for note in _in_order(pipe.notes))
+    proves = cell(str(take.header.get("proves", "")))
+    return f"| `{path.stem}` | {proves} | {end.kind} `{getattr(end, 'reason', '')}` | {notes} |"
+
+
+def _in_order(raised: Any) -> Iterator[str]:
+    return (name for name in NOTES if name in raised)
+
+
+if __name__ == "__main__":
+    logging.getLogger("streamnorm").setLevel(logging.CRITICAL)
+    sys.exit(main_of("tools.wires", __doc__, made))
