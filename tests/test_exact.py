@@ -184,7 +184,7 @@ def test_there_are_enough_cases():
         ('{"a":1,"a":2}', "the key 'a' stands twice in one object"),
         ('{"a":NaN}', "NaN is not JSON"),
         ("-Infinity", "-Infinity is not JSON"),
-        ("1e999", "the number 1e999 is beyond a double"),
+        ("1e999", "a number is beyond a double"),
         (r'"\ud83d"', "half of a surrogate pair"),
         ('{"a":1', "at character 6"),
         ("[" * 129 + "]" * 129, "nested deeper than 128 levels"),

@@ -258,6 +258,7 @@ def test_any_body_in_any_chunking_dispatches_what_the_reference_does(chunks: lis
 
 
 @given(chunked())
+@example([b"data:1\n\r\n\r\n", b"\r\n\r\n"])
 def test_any_chunking_gives_the_same_blocks_and_rest(chunks: list[bytes]):
     body = b"".join(chunks)
     results = []
