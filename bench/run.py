@@ -36,6 +36,7 @@ SECTIONS = {
     "linearity": "bench.linearity",
     "memory": "bench.memory",
     "import": "bench.imports",
+    "streams": "bench.streams",
     "peers": "bench.peers",
 }
 

@@ -54,10 +54,18 @@ from .notes import NOTES
 from .providers import PROVIDERS
 
 if TYPE_CHECKING:
+    from .connecting import connect as connect
     from .conversation import Conversation as Conversation
     from .conversation import Reasoning as Reasoning
     from .conversation import Text as Text
     from .conversation import Turn as Turn
+    from .preview import PartialArgs as PartialArgs
+    from .preview import Preview as Preview
+    from .recorder import Recorder as Recorder
+    from .replaying import replay as replay
+    from .sharing import ConsumerTooSlow as ConsumerTooSlow
+    from .stream import Stream as Stream
+    from .stream import normalize as normalize
     from .tools import Media as Media
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
@@ -67,17 +75,33 @@ __version__ = "0.1.0"
 
 # name -> the module it comes from, imported at first use
 _LAZY = {
+    "ConsumerTooSlow": "sharing",
     "Conversation": "conversation",
     "Media": "tools",
+    "PartialArgs": "preview",
+    "Preview": "preview",
     "Reasoning": "conversation",
+    "Recorder": "recorder",
+    "Stream": "stream",
     "Text": "conversation",
     "Tool": "tools",
     "ToolChoice": "tools",
     "ToolResult": "tools",
     "Turn": "conversation",
+    "connect": "connecting",
+    "normalize": "stream",
+    "replay": "replaying",
 }
 
 __all__ = [
+    # the edge
+    "normalize",
+    "replay",
+    "connect",
+    "Stream",
+    "Recorder",
+    "Preview",
+    "PartialArgs",
     # the pipe
     "Normalizer",
     "Limits",
@@ -124,6 +148,7 @@ __all__ = [
     "UnknownProvider",
     "EncodeError",
     "RecordingError",
+    "ConsumerTooSlow",
 ]
 
 

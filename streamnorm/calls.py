@@ -119,6 +119,7 @@ class Calls:
         # waits for the first fragment.
         self.eager = True
         self.mended = False  # halves of characters may stand in the fragments
+        self.tainted = False  # argument text came that belongs to no call we know
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
@@ -407,7 +408,13 @@ class Calls:
 
     def _late(self, call: Call, text: str, out: Out) -> None:
         if text:
+            self.tainted = True  # it may have been meant for a call that now looks empty
             self._scribe.note("call.late", call_id=call.id)
+
+    def astray(self, **where: Any) -> None:
+        """Argument text came for a call that was never opened."""
+        self.tainted = True
+        self._scribe.note("call.unannounced", **where)
 
     def _news(self, call: Call, text: str) -> str:
         """What ``text`` adds, if it says again what is held; else all of it.
@@ -481,6 +488,8 @@ class Calls:
         if not call.name:
             return self._break(call, ("conflict", "the wire never named this call"), out)
         arguments = self._arguments(call)
+        if arguments is NOTHING and self.tainted:
+            return self._break(call, _ASTRAY, out)
         if arguments is NOTHING and reason in _NORMAL:
             arguments = {} if call.kind.key is None else {call.kind.key: ""}
         if type(arguments) is dict:
@@ -604,6 +613,10 @@ class Calls:
 
 NOTHING = object()  # no argument text at all, which is not the text "null"
 _NORMAL = {"stop", "tool_calls", "pause"}
+_ASTRAY: tuple[BrokenReason, str] = (
+    "conflict",
+    "no arguments came for this call, but some came that belong to no call we know",
+)
 
 
 def _whole(text: str) -> bool:

@@ -11,6 +11,7 @@ fails to write a call twenty times is in a circle, too.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -77,6 +78,12 @@ class LoopGuard:
         """Forget all calls: a new run."""
         self._counts: Counter[str] = Counter()
         self._trail: list[str] = []
+
+    def fresh(self) -> LoopGuard:
+        """A guard of the same settings that has heard nothing."""
+        guard = copy.copy(self)
+        guard.reset()
+        return guard
 
     def count(self, call: ToolCall) -> int:
         """How often this call was heard."""

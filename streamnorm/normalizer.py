@@ -117,6 +117,11 @@ class Normalizer:
         return self._scribe.counts
 
     @property
+    def frames(self) -> int:
+        """How many frames were read."""
+        return self._frames
+
+    @property
     def ended(self) -> bool:
         """Has the last event been told? Reading on would change nothing."""
         return self._ended

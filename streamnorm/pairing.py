@@ -539,7 +539,7 @@ _ITEMS: dict[str, Callable[[str | None], Entry]] = {
         "type": "custom_tool_call_output", "call_id": id, "output": UNAVAILABLE
     },
     "local_shell_call": lambda id: {
-        "type": "local_shell_call_output", "call_id": id, "output": UNAVAILABLE
+        "type": "local_shell_call_output", "id": id, "output": UNAVAILABLE
     },
     "shell_call": lambda id: {
         "type": "shell_call_output", "call_id": id,
@@ -559,7 +559,8 @@ def _item_call(item: Entry) -> tuple[Any, Any] | None:
 def _item_result(item: Entry) -> tuple[Any, Any] | None:
     kind = str(item.get("type"))
     is_ours = kind.endswith("_output") and kind.removesuffix("_output") in _ITEMS
-    return (item.get("call_id"), None) if is_ours else None
+    # The result of a local shell is the one that names its call in ``id``.
+    return (item.get("call_id") or item.get("id"), None) if is_ours else None
 
 
 _RESPONSES = _Words(

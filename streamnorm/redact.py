@@ -4,10 +4,10 @@ Rule: what leaves has the length and the framing of what came. A secret is overw
 so a redacted take replays to the same events apart from those letters. Two nets:
 
 1. The values themselves, wherever they stand and however they are written: as they are, escaped
-   for JSON (once or twice), for a URL or HTML, or as base64 in any of its three alignments. One
-   Aho-Corasick automaton looks for all of them at once; at any moment it knows how many of the
-   last bytes may be the beginning of a secret, and exactly those are held back. Each byte is
-   looked at once, and between possible beginnings a compiled search skips at C speed.
+   for JSON (once or twice), for a URL or for HTML, each character in its own way, or as base64 in
+   any of its three alignments. One automaton looks for all of them at once; at any moment it
+   knows how many of the last bytes may be the beginning of a secret, and exactly those are held
+   back. Each byte is looked at once; between possible beginnings a compiled search skips.
 2. The shapes of well-known keys (``sk-…``, ``AIza…``, a bearer token, a JWT), for secrets that
    nobody named.
 
@@ -21,14 +21,12 @@ import base64
 import html
 import json
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import (
     SplitResult,
     parse_qsl,
-    quote,
-    quote_plus,
     unquote,
     urlsplit,
     urlunsplit,
@@ -37,7 +35,6 @@ from urllib.parse import (
 __all__ = [
     "Redactor",
     "bare_url",
-    "forms",
     "kept_headers",
     "secrets_in_headers",
     "secrets_in_url",
@@ -48,6 +45,7 @@ Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[Any, Any]]
 
 SHORTEST = 4  # bytes; a shorter "secret" (the key "x" of a test) would blank out half of the text
 FOUND_SHORTEST = 6  # … of a value that we found ourselves, such as a cookie's
+MOST_STATES = 10_000  # that are kept
 TELLING = 6  # so many characters at the very end of a stream are the beginning of a secret
 FILLER, DIGIT, OTHER_DIGIT = b"x", b"1", b"7"
 
@@ -69,10 +67,9 @@ class Redactor:
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
         given = {_as_bytes(secret).strip() for secret in secrets} - {b""}
         values = {value for value in given if len(value) >= SHORTEST}
-        needles = {form for value in values for form in forms(value) if len(form) >= SHORTEST}
         self.too_short = len(given) - len(values)
         self._count = len(values)
-        self._automaton = _Automaton(needles)
+        self._automaton = _Automaton(chain for value in values for chain in _chains(value))
         self._needles, self._shapes = _Needles(self._automaton), _Shapes()
 
     def feed(self, data: bytes) -> bytes:
@@ -102,61 +99,53 @@ class Redactor:
 
 # --- the ways to write a value --------------------------------------------------------------------
 
+Chain: TypeAlias = list[set[bytes]]  # one after the other, each in any of its ways
 
-def forms(secret: Secret) -> set[bytes]:
-    """The ways in which a value is written on a wire.
 
-    >>> {b'a%22/b', b'a%22%2Fb', b'YSIvY', b'a\\\\"\\\\/b'} <= forms('a"/b')
-    True
+def _chains(value: bytes) -> Iterator[Chain]:
+    """The value, each character of it written in any way; and in base64, which mixes them."""
+    yield [_ways(char) for char in value.decode("utf-8", "surrogateescape")]
+    for form in set(_base64_forms(value)):
+        yield [_ways(c) if c in "+/" else {c.encode()} for c in form.decode()]
+
+
+@lru_cache(maxsize=1024)
+def _ways(char: str) -> set[bytes]:
+    """The ways in which one character is written on a wire.
+
+    >>> sorted(_ways("/"))[:6]
+    [b'%252F', b'%252f', b'%2F', b'%2f', b'&#47;', b'&#x2f;']
     """
-    value = _as_bytes(secret)
-    coded = set(_base64_forms(value))
-    plain = {value, *coded, *_url_forms(value), *_html_forms(value)}
-    plain |= {quote(form, safe="").encode() for form in coded}
-    once = {form for each in plain for form in _json_forms(each)} | set(_all_escaped(value))
-    return plain | once | {form for each in once for form in _json_forms(each)}
+    raw = char.encode("utf-8", "surrogateescape")
+    ways = {raw, *_for_urls(raw)}
+    if not "\udc80" <= char <= "\udcff":  # a byte that is no UTF-8 has no other ways
+        ways |= {way.encode() for way in (*_for_json(char), *_for_html(char))}
+    return ways
 
 
-def _json_forms(value: bytes) -> Iterator[bytes]:
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return
-    for ascii_only in (True, False):
-        form = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+def _for_urls(raw: bytes) -> Iterator[bytes]:
+    if raw == b" ":
+        yield b"+"
+    for percent in ("%", "%25"):  # once, or twice
+        form = "".join(f"{percent}{byte:02x}" for byte in raw)
         yield form.encode()
-        yield form.replace("/", "\\/").encode()
-        yield _UNICODE.sub(lambda m: "\\u" + m[1].upper(), form).encode()
-        for wary in (_GO, _GSON):
-            yield form.translate(wary).encode()
+        yield form.upper().encode()
 
 
-# Writers that escape more than JSON asks for, so that it may stand in HTML.
-_GO = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-_GSON = {ord(char): f"\\u{ord(char):04x}" for char in "<>&='"}
-_UNICODE = re.compile(r"\\u([0-9a-f]{4})")
-_PERCENT = re.compile(r"%[0-9A-F]{2}")
+def _for_json(char: str) -> set[str]:
+    """Once, or as JSON inside of JSON."""
+    units = char.encode("utf-16-be")
+    codes = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+    once = {"".join("\\u" + code for code in codes), "".join("\\u" + c.upper() for c in codes)}
+    once |= {json.dumps(char, ensure_ascii=False)[1:-1]} | ({"\\/"} if char == "/" else set())
+    return once | {json.dumps(way, ensure_ascii=False)[1:-1] for way in once}
 
 
-def _all_escaped(value: bytes) -> Iterator[bytes]:
-    units = value.decode("utf-8", "replace").encode("utf-16-be")
-    codes = [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
-    yield "".join(f"\\u{code:04x}" for code in codes).encode()
-    yield "".join(f"\\u{code:04X}" for code in codes).encode()
-
-
-def _url_forms(value: bytes) -> Iterator[bytes]:
-    every = "".join(f"%{byte:02X}" for byte in value)
-    for form in (quote(value, safe=""), quote(value), quote_plus(value), every):
-        for twice in (form, quote(form, safe="")):
-            yield twice.encode()
-            yield _PERCENT.sub(lambda m: m[0].lower(), twice).encode()
-
-
-def _html_forms(value: bytes) -> Iterator[bytes]:
-    text = value.decode("utf-8", "surrogateescape")
-    for quotes in (True, False):
-        yield html.escape(text, quote=quotes).encode("utf-8", "surrogateescape")
+def _for_html(char: str) -> Iterator[str]:
+    if not char.isalnum():
+        yield html.escape(char)
+        yield f"&#{ord(char)};"
+        yield f"&#x{ord(char):x};"
 
 
 def _base64_forms(value: bytes) -> Iterator[bytes]:
@@ -164,8 +153,9 @@ def _base64_forms(value: bytes) -> Iterator[bytes]:
     for shift, skip in ((0, 0), (1, 2), (2, 3)):
         whole = (shift + len(value)) * 8 // 6
         form = base64.b64encode(b"\0" * shift + value)[skip:whole]
-        yield form
-        yield form.translate(_URL_SAFE)
+        if len(form) >= SHORTEST:
+            yield form
+            yield form.translate(_URL_SAFE)
 
 
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -177,47 +167,87 @@ def _as_bytes(secret: Secret) -> bytes:
 
 # --- the first net: the values --------------------------------------------------------------------
 
+Places: TypeAlias = dict[int, int]  # node -> how many bytes led there, at most
+
+
+class _State:
+    """The places where chains may be by now."""
+
+    __slots__ = ("after", "depth", "longest", "places")
+
+    def __init__(self, places: Places, depth: int, longest: int) -> None:
+        self.places = places
+        self.depth = depth  # so many of the last bytes may begin a secret
+        self.longest = longest  # so many of the last bytes are one
+        self.after: dict[int, _State] = {}
+
 
 class _Automaton:
-    """All needles at once (Aho-Corasick): where a byte leads, where to fall back, what ended."""
+    """All chains at once. States are made when they are first needed, and kept, so that a byte
+    costs one look-up."""
 
-    __slots__ = ("depth", "fall", "longest", "starts", "steps")
+    __slots__ = ("_edges", "_ends", "_known", "nowhere", "starts")
 
-    def __init__(self, needles: set[bytes]) -> None:
-        self.steps: list[dict[int, int]] = [{}]
-        self.depth, self.fall, self.longest = [0], [0], [0]
-        for needle in needles:
-            self._add(needle)
-        self._link()
-        # Three bytes seldom occur by chance: between them a compiled search skips.
-        heads = sorted({re.escape(needle[:3]) for needle in needles})
-        self.starts = re.compile(b"|".join(heads)) if heads else None
+    def __init__(self, chains: Iterable[Chain]) -> None:
+        self._edges: list[dict[int, set[int]]] = [{}]
+        self._ends: set[int] = set()
+        for chain in chains:
+            self._add(chain)
+        self.starts = re.compile(self._heads({0}, 3)) if self._ends else None
+        self.nowhere = _State({}, 0, 0)
+        self._known: dict[frozenset[tuple[int, int]], _State] = {frozenset(): self.nowhere}
 
-    def _add(self, needle: bytes) -> None:
-        state = 0
-        for byte in needle:
-            if byte not in self.steps[state]:
-                self.steps[state][byte] = len(self.steps)
-                self.steps.append({})
-                self.depth.append(self.depth[state] + 1)
-                self.fall.append(0)
-                self.longest.append(0)
-            state = self.steps[state][byte]
-        self.longest[state] = len(needle)
+    def _add(self, chain: Chain) -> None:
+        here = 0
+        for ways in chain:
+            there = self._node()
+            for way in ways:
+                self._lead(here, way, there)
+            here = there
+        self._ends.add(here)
 
-    def _link(self) -> None:
-        waiting = deque(self.steps[0].values())
-        while waiting:
-            state = waiting.popleft()
-            for byte, below in self.steps[state].items():
-                self.fall[below] = self.step(self.fall[state], byte)
-                self.longest[below] = self.longest[below] or self.longest[self.fall[below]]
-                waiting.append(below)
+    def _lead(self, here: int, way: bytes, there: int) -> None:
+        for byte in way[:-1]:
+            below = self._node()
+            self._edges[here].setdefault(byte, set()).add(below)
+            here = below
+        self._edges[here].setdefault(way[-1], set()).add(there)
 
-    def step(self, state: int, byte: int) -> int:
-        while byte not in self.steps[state] and state:
-            state = self.fall[state]
-        return self.steps[state].get(byte, 0)
+    def _node(self) -> int:
+        self._edges.append({})
+        return len(self._edges) - 1
+
+    def _heads(self, nodes: set[int], depth: int) -> bytes:
+        """A pattern for the first bytes. Three of them seldom occur by chance: between them a
+        compiled search skips."""
+        after: dict[int, set[int]] = {}
+        for node in nodes:
+            for byte, targets in self._edges[node].items():
+                after.setdefault(byte, set()).update(targets)
+        if depth == 1:
+            return b"[" + b"".join(b"\\x%02x" % byte for byte in sorted(after)) + b"]"
+        heads = (b"\\x%02x" % byte + self._heads(to, depth - 1) for byte, to in after.items())
+        return b"(?:" + b"|".join(heads) + b")"
+
+    def step(self, state: _State, byte: int) -> _State:
+        """The state after this byte; only asked where ``after`` does not know it yet."""
+        places: Places = {}
+        for node, size in [*state.places.items(), (0, 0)]:
+            for target in self._edges[node].get(byte, ()):
+                places[target] = max(places.get(target, 0), size + 1)
+        state.after[byte] = found = self._state(places)
+        return found
+
+    def _state(self, places: Places) -> _State:
+        key = frozenset(places.items())
+        if key not in self._known:
+            if len(self._known) > MOST_STATES:  # some text makes ever new ones
+                self.nowhere.after.clear()
+                self._known = {frozenset(): self.nowhere}
+            depth = max((size for node, size in places.items() if self._edges[node]), default=0)
+            ended = max((size for node, size in places.items() if node in self._ends), default=0)
+            self._known[key] = _State(places, depth, ended)
+        return self._known[key]
 
 
 class _Needles:
@@ -227,7 +257,7 @@ class _Needles:
 
     def __init__(self, automaton: _Automaton) -> None:
         self._automaton = automaton
-        self._state = 0
+        self._state = automaton.nowhere
         self._held = b""
         self._before = b""  # the last byte that was let go
 
@@ -238,33 +268,31 @@ class _Needles:
 
     def flush(self) -> bytes:
         held = bytearray(self._held)
-        depth = self._automaton.depth[self._state]
+        depth = self._state.depth
         if depth >= TELLING:  # the stream was cut inside a secret
             _blank(held, len(held) - depth, len(held), self._before)
-        self._state, self._held = 0, b""
+        self._state, self._held = self._automaton.nowhere, b""
         return bytes(held)
 
     def _scan(self, data: bytes) -> tuple[bytearray, int]:
         """The bytes with every needle overwritten, and how many of the last may begin one."""
         automaton, state = self._automaton, self._state
-        steps, fall, longest = automaton.steps, automaton.fall, automaton.longest
+        nowhere = automaton.nowhere
         assert automaton.starts is not None
         buffer = bytearray(self._held + data)
         original = bytes(buffer)  # overwriting must not change what is found
         at, end = len(self._held), len(buffer)
         while at < end:
-            if not state:
+            if state is nowhere:
                 found = automaton.starts.search(original, at)
                 at = found.start() if found else max(at, end - 2)
             byte = original[at]
-            while byte not in steps[state] and state:
-                state = fall[state]
-            state = steps[state].get(byte, 0)
+            state = state.after.get(byte) or automaton.step(state, byte)
             at += 1
-            if longest[state]:
-                _blank(buffer, at - longest[state], at, self._before)
+            if state.longest:
+                _blank(buffer, at - state.longest, at, self._before)
         self._state = state
-        return buffer, automaton.depth[state]
+        return buffer, state.depth
 
     def _let_go(self, buffer: bytearray, wait: int) -> bytes:
         edge = len(buffer) - wait

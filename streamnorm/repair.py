@@ -30,7 +30,14 @@ __all__ = ["Mended", "Orphans", "Repair", "Repaired", "UnansweredCall", "mend", 
 
 Orphans: TypeAlias = Literal["error", "drop", "raise"]
 What: TypeAlias = Literal[
-    "closed", "restored", "dropped_call", "dropped_result", "moved_result", "renamed", "evened"
+    "closed",
+    "restored",
+    "dropped_call",
+    "dropped_result",
+    "moved_result",
+    "renamed",
+    "evened",
+    "left_out",
 ]
 UNAVAILABLE = "result unavailable; may or may not have run"
 

@@ -54,6 +54,10 @@ class Artifact(msgspec.Struct, frozen=True, tag_field="kind", tag="artifact"):
         data, form = as_bytes(content)
         return cls(_handle_of(data), len(data), form, _lines(data), name, data)
 
+    def __repr__(self) -> str:
+        where = "in a spool" if self.content is None else "here"
+        return f"Artifact({self.summary}, {where})"
+
     @property
     def summary(self) -> str:
         """What is said of it where the content is not shown."""

@@ -344,11 +344,13 @@ class Stream:
             await self._shut()  # nothing good comes from there any more
 
     async def _read(self) -> Item | None:
+        if self._source.instant:
+            if self._deadline is not None:
+                self._patience(anyio.current_time())
+            await lowlevel.checkpoint()  # the others, too
+            return self._source.next_now()
         now = anyio.current_time()
         until = self._patience(now)
-        if self._source.instant:
-            await lowlevel.checkpoint()
-            return self._source.next_now()
         with anyio.CancelScope(deadline=until) as self._scope:
             try:
                 return await self._source.next()

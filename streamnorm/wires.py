@@ -18,8 +18,7 @@ from .conversation import Conversation, Turn
 from .errors import EncodeError
 from .events import Event, ToolCall
 from .names import Names
-from .providers import provider_row
-from .providers import _out
+from .providers import _out, provider_row
 from .providers._out import Declared, Encoder, Options, Prepared
 from .providers._serve import Server
 from .tools import Tool, ToolChoice, ToolResult

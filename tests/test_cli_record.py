@@ -1,6 +1,7 @@
 """``streamnorm record`` and ``streamnorm inspect``, from the outside."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,28 @@ def test_a_command_that_fails_leaves_an_unfinished_take(tmp_path, capsys):
     assert not taken(tmp_path).finished
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_curl_is_recorded_with_its_options(tmp_path, capsys):
+    with LOOK.server("openai_chat") as server:
+        header = f"Authorization: Bearer {SECRET}"
+        command = [
+            "curl",
+            "-sN",
+            f"{server.url}/v1/chat?a=b",
+            "-H",
+            header,
+            "-d",
+            '{"stream":true}',
+        ]
+        assert main(["record", "-o", str(tmp_path), "--", *command]) == 0
+    (request,) = server.requests
+    assert (request.path, request.body) == ("/v1/chat?a=b", {"stream": True})
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    take = taken(tmp_path)
+    assert take.wire == LOOK.bytes("openai_chat")
+    assert take.header["url"] == f"{server.url}/v1/chat"
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
@@ -120,6 +143,7 @@ def test_wrong_use_is_said_and_is_exit_code_2(tmp_path, monkeypatch, capsys, arg
     monkeypatch.chdir(tmp_path)
     assert main(["record", *args]) == 2
     assert says in capsys.readouterr().err
+    assert [file for file in tmp_path.iterdir() if file.stat().st_size] == []
 
 
 def test_a_take_is_never_overwritten(tmp_path, capsys):

@@ -53,6 +53,8 @@ ENCODINGS = {
     "url, slashes": quote,
     "url, form": quote_plus,
     "url, lower case": lambda s: quote(s, safe="").replace("%2F", "%2f").replace("%2B", "%2b"),
+    "url, of a browser": lambda s: quote(s, safe="-_.!~*'()"),
+    "mixed": lambda s: as_json(s[:9]) + quote(s[9:15], safe="") + html.escape(s[15:]),
     "base64 0": lambda s: base64.b64encode(s.encode()).decode(),
     "base64 1": lambda s: base64.b64encode(b"k" + s.encode() + b"tail").decode(),
     "base64 2": lambda s: base64.b64encode(b"me" + s.encode() + b":").decode(),
@@ -273,3 +275,15 @@ def test_headers_are_kept_by_an_allow_list_and_others_by_name_and_length():
         },
         {"set-cookie": 8, "x-new": 6},
     )  # fmt: skip
+
+
+def test_text_that_makes_ever_new_states_is_redacted_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("streamnorm.redact.MOST_STATES", 20)
+    secret = "aba%61a" * 3
+    dice = random.Random(4)
+    body = "".join(dice.choice(["a", "b", "%61", "\\u0061", secret]) for _ in range(3000)).encode()
+    redactor = Redactor([secret])
+    clean = fed(redactor, [body[at : at + 7] for at in range(0, len(body), 7)])
+    assert clean == fed(Redactor([secret]), [body])
+    assert secret.encode() not in clean
+    assert len(redactor._automaton._known) <= 22

@@ -63,6 +63,12 @@ EXCUSED: dict[str, dict[str, str]] = {
             "this service says no arguments; another that speaks the same wire does",
         "memory_search_call.query|queries|arguments": "the SDK knows no arguments; told as {}",
     },
+    "BetaResponseOutputItem, id sources": {
+        "mcp_approval_request: conflated": "natural: mcp_approval_response refers to this very id",
+    },
+    "OutputItem, id sources": {
+        "mcp_approval_request: conflated": "natural: mcp_approval_response refers to this very id",
+    },
     "ResponseStatus": {
         "in_progress": "no end",
         "queued": "no end",
@@ -254,6 +260,34 @@ def claims(models: Iterable[Any], tools: Mapping[str, responses.Tool]) -> Known:
     return found
 
 
+def id_sources(models: Iterable[Any], tools: Mapping[str, responses.Tool]) -> Known:
+    """Where the id of an item comes from by the SDK's model; does our row say the same?"""
+    found: Known = {}
+    for model in models:
+        for type_ in _tags_of(model, "type"):
+            if (tool := tools.get(type_)) is not None:
+                source = _id_source(
+                    model, "approval_request_id" if type_.endswith("_response") else "call_id"
+                )
+                found[f"{type_}: {source}"] = tool.item.id_source == source
+    return found
+
+
+def _id_source(model: Any, natural: str) -> str:
+    there = fields_of(model)
+    if natural in there:
+        return "natural" if _is_required(model, natural) else "nullable"
+    return "conflated" if "id" in there else "synthetic"
+
+
+def _is_required(model: Any, field: str) -> bool:
+    if type(None) in typing.get_args(fields_of(model)[field]):
+        return False
+    if hasattr(model, "model_fields"):
+        return bool(model.model_fields[field].is_required())
+    return field in model.__required_keys__
+
+
 # --- the unions -----------------------------------------------------------------------------------
 
 
@@ -343,6 +377,8 @@ UNIONS: tuple[Union, ...] = (
     ),
     Union("openai", "ResponseOutputItem, fields our rows read", "openai_responses",
           lambda: claims(members(of(_BETA, "BetaResponseOutputItem")), _P.TOOLS)),
+    Union("openai", "BetaResponseOutputItem, id sources", "openai_responses",
+          lambda: id_sources(members(of(_BETA, "BetaResponseOutputItem")), _P.TOOLS)),
     reasons_in("openai", "openai.types.responses.response", "IncompleteDetails", "reason",
                "openai_responses", _P.REASONS),
     literal("openai", _RESPONSES, "ResponseStatus", "openai_responses", _OVER),
@@ -355,6 +391,8 @@ UNIONS: tuple[Union, ...] = (
     ),
     Union("azure-ai-agentserver-responses", "OutputItem, fields our rows read", "azure_foundry",
           lambda: claims(members(of(_FOUNDRY, "OutputItem")), _F.TOOLS)),
+    Union("azure-ai-agentserver-responses", "OutputItem, id sources", "azure_foundry",
+          lambda: id_sources(members(of(_FOUNDRY, "OutputItem")), _F.TOOLS)),
     Union("azure-ai-projects", "ToolType", "azure_foundry", _hosted_tools),
     # OpenAI Chat and one that imitates it
     model("openai", _CHUNK, "ChatCompletionChunk", "openai_chat", chat.FullChunk),

@@ -63,13 +63,15 @@ LIVES = {
 
 def calls_in(state: State) -> Iterator[tuple[Calls, Call]]:
     """Calls that are in that state, with all the pasts that matter."""
-    pasts = product((None, "id_1"), (None, "f"), ("", HALF, WHOLE), (False, True))
-    for id, name, text, closed in pasts:
+    pasts = product((None, "id_1"), (None, "f"), ("", HALF, WHOLE), (False, True), (False, True))
+    for id, name, text, closed, settled in pasts:
         calls, call, out = _opened(id, name)
         if text:
             calls.append(call, text, out)
         if closed:
             calls.close(call, out)
+        if settled:
+            calls.settle(call, WHOLE, out)
         if call.state is state:
             yield calls, call
 

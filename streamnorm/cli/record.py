@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -144,6 +145,8 @@ def _key_lines() -> str:
 
 
 def _from_command(command: list[str], args: argparse.Namespace) -> int:
+    if shutil.which(command[0]) is None:  # before there is a file for nothing
+        raise UsageError(f"{clean(command[0])} cannot be run: there is no such command")
     urls = [part for part in command if re.match(r"https?://", part)]
     provider = args.provider or next(filter(None, map(_provider_of, urls)), "auto")
     secrets = secrets_in_command(command) | secrets_in_environment(os.environ)

@@ -51,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         type=pace,
         default=0.0,
         metavar="X",
-        help="stretch the recorded time: 0 at once (default), 1 as it arrived, 0.5 twice as fast",
+        help="the speed: 0 at once (default), 1 as it arrived, 2 twice as fast",
     )
     add_color_options(parser)
     add_log_option(parser)

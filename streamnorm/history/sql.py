@@ -9,6 +9,7 @@ after all of it is stored. Every value is a bound parameter.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -229,7 +230,10 @@ class _Commit:
         self.conversation, self.run, self.sequence = conversation, run, sequence
         self.turns = list(turns)
         self.bodies = [rows.turn_to_bytes(turn) for turn in turns]
-        self.settled = [(record, rows.settled_to_bytes(record)) for record in settled]
+        # In the order of the turns, as an id may be used again in a later one.
+        self.settled: dict[tuple[str, str], deque[bytes]] = defaultdict(deque)
+        for record in settled:
+            self.settled[record.id, record.checksum].append(rows.settled_to_bytes(record))
         self.system, self.service_id = system, service_id
         self.expect, self.create = expect, create
         self.digest = hashlib.sha256(b"\n".join(self.bodies)).digest()
@@ -245,9 +249,10 @@ class _Commit:
         for seq, turn in enumerate(self.turns, start=count):
             self._add(db, key, seq, turn, self.bodies[seq - count])
             at("turn")
-        for record, data in self.settled:
-            seq, position, *_ = _called(db, key, record.id, record.checksum, self.conversation)
-            db.execute(SETTLE, (data, key, seq, position))
+        for (id, checksum), records in self.settled.items():
+            for data in records:  # of calls whose results are not in these turns
+                seq, position, *_ = _called(db, key, id, checksum, self.conversation)
+                db.execute(SETTLE, (data, key, seq, position))
         grown = (count + len(self.turns), _maybe(self.system), _maybe(self.service_id), key)
         db.execute(GROW, grown)
         at("grown")
@@ -291,6 +296,8 @@ class _Commit:
                 if at[3] is not None:
                     raise ForeignResult(f"the call {call.id!r} has its result in turn {at[3]}")
                 db.execute(ANSWER, (seq, key, at[0], at[1]))
+                if records := self.settled.get((call.id, call.checksum)):
+                    db.execute(SETTLE, (records.popleft(), key, at[0], at[1]))
 
 
 # --- rows -----------------------------------------------------------------------------------------

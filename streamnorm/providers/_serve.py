@@ -62,14 +62,12 @@ class Server:
     """One stream on its way to a client. A provider's folder has a subclass."""
 
     name: ClassVar[str]
-    choices: ClassVar[bool] = False  # it can tell several answers apart
 
     def __init__(self, *, whole: bool = False) -> None:
         self._hold = whole
         self._held: dict[int, ToolCallStart] = {}  # started, and not told yet
         self._calls: dict[int, Serving] = {}
         self._hosted: set[int] = set()  # calls that the provider runs
-        self._broken: BrokenToolCall | None = None
         self._over = False
         self.started = False
         self.source = ""  # whose stream it is
@@ -92,7 +90,7 @@ class Server:
 
     def _tell(self, event: Event) -> Iterable[bytes]:
         handler = EVENTS.get(type(event))
-        if handler is None or (not self.choices and getattr(event, "choice", 0)):
+        if handler is None or getattr(event, "choice", None):  # only the first of several answers
             return ()
         said = handler(self, event)
         return said if isinstance(event, StreamStart | Usage) else self._opened(said)
@@ -159,7 +157,8 @@ class Server:
     def _call_start(self, event: ToolCallStart) -> Iterable[bytes]:
         if event.runs_on == "provider":
             self._hosted.add(event.call)
-        elif self._hold or event.id.startswith(PREFIX):  # a minted id may yet be replaced
+        elif self._hold or event.family != "function" or event.id.startswith(PREFIX):
+            # A minted id may yet be replaced, and an input that is plain text becomes JSON.
             self._held[event.call] = event
         else:
             return self._open(event.call, event.id, event.name, event.family)
@@ -199,19 +198,19 @@ class Server:
         yield from self.call_closed(call)
 
     def _broken_call(self, event: BrokenToolCall) -> Iterable[bytes]:
-        """If nothing was told of it, nothing is; else the end must say that it is not whole."""
-        self._held.pop(event.call, None)
-        if event.call in self._calls:
-            self._broken = self._broken or event
+        """It stays open; the end must say that it is not whole."""
+        held = self._held.pop(event.call, None)
+        if held is not None:
+            self._calls[event.call] = Serving(event.id, event.name, -1)
         return ()
 
     def _result(self, event: ProviderToolResult) -> Iterable[bytes]:
         return self.hosted_result(event) if self.source == self.name else ()
 
     def _finish(self, event: Finish) -> Iterable[bytes]:
-        if self._broken is not None and event.reason != "length":
-            broken = self._broken
-            return self._fail(f"the call {broken.name!r} is not whole: {broken.reason}")
+        cut = next((call for call in self._calls.values() if not call.over), None)
+        if cut is not None and event.reason != "length":
+            return self._fail(f"the call {cut.name!r} is not whole")
         self._over = True
         return self.finished(event)
 
@@ -229,7 +228,7 @@ def served_text(call: ToolCall) -> str:
     plain = call.arguments in ({"input": call.raw}, {"code": call.raw})
     if plain or (not call.raw and call.arguments):
         return json_text(call.arguments)
-    return call.raw
+    return call.raw or "{}"
 
 
 EVENTS: Mapping[type, Callable[[Server, Any], Iterable[bytes]]] = {

@@ -21,7 +21,6 @@ from ..notes import NOTES
 from ..providers import AUTO, parsers_of
 
 if TYPE_CHECKING:
-    from ..framing import Framer
     from ..recording import Take
 
 __all__ = ["cut", "dissect", "pipe_for", "spans"]
@@ -96,14 +95,10 @@ def spans(wire: bytes, provider: str) -> list[int]:
     start = sniff(wire[:SNIFFED]) or "text"
     framer = framed_by(start, parsers_of(provider)).framer(start, LARGEST_EVENT)
     pieces = _bytes(wire) if start in ("array", "aws") else LINE.findall(wire)
-    ends = [end for piece, end in _placed(pieces) if _ends_one(framer, piece)]
+    ends = [end for piece, end in _placed(pieces) if framer.feed(piece)]
     if len(wire) > (ends[-1] if ends else 0):
         ends.append(len(wire))
     return ends
-
-
-def _ends_one(framer: Framer, piece: bytes) -> bool:
-    return bool(framer.feed(piece))
 
 
 def _placed(pieces: list[bytes]) -> Iterator[tuple[bytes, int]]:

@@ -219,7 +219,7 @@ class AnthropicParser(Parser):
                 call.fragments.append(text)  # as Calls.append, without the call: measurable here
                 out.append(ToolCallDelta(call.ordinal, text))
             elif call is None:
-                self.scribe.note("call.unannounced", index=p.index)
+                self.calls.astray(index=p.index)
             elif text:
                 self.calls.append(call, text, out)
         elif kind is Text:

@@ -247,7 +247,7 @@ class BedrockParser(Parser):
         elif delta.tool_use is not None:
             call = self._tools.get(index)
             if call is None:
-                self.scribe.note("call.unannounced", index=index)
+                self.calls.astray(index=index)
             elif delta.tool_use.input:
                 self._append(call, delta.tool_use.input, out)
         else:
@@ -293,7 +293,7 @@ class BedrockParser(Parser):
 
     def _result_delta(self, index: int, pieces: Any) -> None:
         if index not in self._results:
-            self.scribe.note("call.unannounced", index=index)
+            self.calls.astray(index=index)
             self._results[index] = ToolResult(), []
         self._results[index][1].extend(pieces if isinstance(pieces, list) else [pieces])
 

@@ -264,7 +264,7 @@ class CohereParser(Parser):
         call, entry = self._calls.get(p.index), _entry_of(p)
         function = entry.function or Function()
         if call is None:
-            self.scribe.note("call.unannounced", index=p.index)
+            self.calls.astray(index=p.index)
         else:
             if entry.id or function.name:
                 self.calls.hear(call, out, id=entry.id, field=_ID, name=function.name)

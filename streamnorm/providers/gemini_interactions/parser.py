@@ -366,7 +366,7 @@ class InteractionsParser(Parser):
         index, delta = p
         call = self._calls.get(index)
         if call is None:
-            self.scribe.note("call.unannounced", index=index)
+            self.calls.astray(index=index)
             return
         self._keep_echo(call, delta)
         text = self._json(delta.arguments)

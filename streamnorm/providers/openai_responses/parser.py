@@ -206,6 +206,7 @@ class Tool(NamedTuple):
     name: str = ""  # of tools that have no name of their own
     name_field: str = "name"
     note: str = ""
+    usually: tuple[str, str] | None = None  # its id, where the first of ``ids`` may be missing
 
     @property
     def kind(self) -> Kind:
@@ -214,7 +215,7 @@ class Tool(NamedTuple):
 
     @property
     def item(self) -> Item:
-        field, source = self.ids[0]
+        field, source = self.usually or self.ids[0]
         ref = field if "output" in self.role and self.role != "call+output" else ""
         return Item(self.type, self.family, self.role, self.runs_on, source, field,
                     " ".join(self.said), ref, self.note)  # fmt: skip
@@ -222,10 +223,12 @@ class Tool(NamedTuple):
 
 CALL_ID: tuple[tuple[str, IdSource], ...] = (("call_id", "natural"), ("id", "conflated"))
 ITEM_ID: tuple[tuple[str, IdSource], ...] = (("id", "conflated"),)
+_OPTIONAL = ("call_id", "nullable")
 _JSON = ("text", "arguments")
 TOOLS = (
     Tool("function_call", "function", "call", "client", CALL_ID, _JSON),
-    Tool("function_call_output", "function", "output", "client", CALL_ID, output=("output",)),
+    Tool("function_call_output", "function", "output", "client", CALL_ID, output=("output",),
+         usually=_OPTIONAL),
     Tool("custom_tool_call", "custom", "call", "client", CALL_ID, ("input", "input")),
     Tool("custom_tool_call_output", "custom", "output", "client", CALL_ID, output=("output",)),
     Tool("computer_call", "computer-use", "call", "client", CALL_ID, ("one of", "action", "actions"),
@@ -233,16 +236,18 @@ TOOLS = (
     Tool("computer_call_output", "computer-use", "output", "client", CALL_ID, output=("output",)),
     Tool("local_shell_call", "local-shell", "call", "client", CALL_ID, ("object", "action"),
          name="local_shell"),
-    Tool("local_shell_call_output", "local-shell", "output", "client",
-         (("call_id", "natural"), ("id", "conflated")), output=("output",)),
-    Tool("shell_call", "function-shell", "call", "client", CALL_ID, ("object", "action"), name="shell"),
+    Tool("local_shell_call_output", "local-shell", "output", "client", CALL_ID, output=("output",),
+         note="its own id is the call's", usually=("id", "conflated")),
+    Tool("shell_call", "function-shell", "call", "client", CALL_ID, ("object", "action"), name="shell",
+         note="runs where its `environment` says"),
     Tool("shell_call_output", "function-shell", "output", "client", CALL_ID, output=("output",)),
     Tool("apply_patch_call", "apply-patch", "call", "client", CALL_ID, ("object", "operation"),
          name="apply_patch"),
     Tool("apply_patch_call_output", "apply-patch", "output", "client", CALL_ID, output=("output",)),
     Tool("tool_search_call", "tool-search", "call", "provider", CALL_ID, ("object", "arguments"),
-         name="tool_search", note="runs where its `execution` says"),
-    Tool("tool_search_output", "tool-search", "output", "provider", CALL_ID, output=("tools",)),
+         name="tool_search", note="runs where its `execution` says", usually=_OPTIONAL),
+    Tool("tool_search_output", "tool-search", "output", "provider", CALL_ID, output=("tools",),
+         usually=_OPTIONAL),
     Tool("file_search_call", "file-search", "call+output", "provider", ITEM_ID, ("fields", "queries"),
          ("results",), "file_search"),
     Tool("web_search_call", "web-search", "call", "provider", ITEM_ID, ("object", "action"),

@@ -1,0 +1,155 @@
+"""``streamnorm serve``: a folder of takes in, a page in the browser out.
+
+Rule: listens on this machine alone unless told otherwise, says where it is, and needs the extra
+``ui``; whoever has not installed it is told how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["add", "run"]
+
+EXAMPLES = """\
+examples:
+  streamnorm serve                                 the takes in ./recordings, at 127.0.0.1:8765
+  streamnorm serve takes --port 9000 --open
+  streamnorm serve --live anthropic=claude-sonnet-4-5   chat with a model; ANTHROPIC_API_KEY is read
+  streamnorm serve --allow-origin http://localhost:5173    let a page of one's own ask as well
+"""
+HOST, PORT = "127.0.0.1", 8765
+GRACE = 1  # seconds that open streams get when the server ends
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Tells the parser about this command."""
+    parser = commands.add_parser(
+        "serve",
+        help="open the page: watch, cut and compare streams, or chat",
+        description="Serve a page that shows wires and events side by side, and a chat with tools.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "dir", metavar="DIR", nargs="?", help="takes as DIR/<provider>/*.sse; default: recordings"
+    )
+    parser.add_argument("--host", default=HOST, help=f"the address to listen on; default {HOST}")
+    parser.add_argument(
+        "--port", type=int, default=PORT, help=f"default {PORT}; 0 takes any free one"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument(
+        "--live",
+        action="append",
+        default=[],
+        metavar="PROVIDER=MODEL",
+        help="let the chat use this model; the key comes from the environment",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a page of another origin that may ask this server",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until it is interrupted."""
+    _needs_extra()
+    bound = _bind(args.host, args.port)
+    try:
+        server = _server(args)
+        url = f"http://{_shown(args.host)}:{bound.getsockname()[1]}/"
+        print(f"streamnorm is at {url}  (Ctrl+C ends it)", flush=True)
+        if args.open:
+            import webbrowser
+
+            webbrowser.open(url)
+        server.run(sockets=[bound])
+    finally:
+        bound.close()
+    return 0
+
+
+def _needs_extra() -> None:
+    from ..errors import UsageError
+
+    try:
+        import starlette
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            f"the page needs {error.name}: pip install 'streamnorm[ui]'"
+        ) from error
+    del starlette
+
+
+def _server(args: argparse.Namespace) -> uvicorn.Server:
+    import uvicorn
+
+    from ..serve.app import create_app
+    from ..serve.guard import ANY, LOCAL
+    from ..serve.live import live_models
+    from ..serve.scripted import TOOLS
+    from ..serve.takes import Takes
+
+    open_to_all = args.host in ("0.0.0.0", "::")
+    app = create_app(
+        Takes(_folder(args.dir)),
+        live=live_models(args.live, os.environ, TOOLS),
+        hosts=(ANY,) if open_to_all else (*LOCAL, _shown(args.host)),
+        origins=args.allow_origin,
+    )
+    if open_to_all:
+        print("streamnorm: everybody who reaches this machine can use the page", file=sys.stderr)
+    config = uvicorn.Config(
+        app, log_level="warning", timeout_graceful_shutdown=GRACE, server_header=False
+    )
+    return uvicorn.Server(config)
+
+
+def _folder(given: str | None) -> Path | None:
+    """The folder that was named, or ./recordings if it is there, or none: then takes are made."""
+    from ..errors import RecordingError
+
+    if given is None:
+        usual = Path("recordings")
+        return usual if usual.is_dir() else None
+    folder = Path(given)
+    if not any(folder.glob("*/*.sse")):
+        raise RecordingError(f"no takes in {folder}: expected {folder}/<provider>/*.sse")
+    return folder
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    from ..errors import UsageError
+
+    if not 0 <= port < 65536:
+        raise UsageError(f"--port {port}: a number from 0 to 65535")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+        bound.listen(128)  # here, so that a second server on the port is told at once
+    except OSError as error:
+        bound.close()
+        why = error.strerror or str(error)
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {why}. Name another one: --port 0 takes a free one"
+        ) from error
+    return bound
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

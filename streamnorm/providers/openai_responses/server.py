@@ -1,0 +1,232 @@
+"""OpenAI Responses, served: events in, items out.
+
+    response.created -> item* -> response.completed | .incomplete | .failed
+    item = output_item.added -> deltas and .done -> output_item.done
+
+Items have ids that are made here, except those that this very wire gave and wants back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...events import Failed, Finish, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
+from .._out import Called, Options, Said
+from .._serve import Server, Serving, sse
+from .encoder import ResponsesEncoder
+
+__all__ = ["SERVER", "ResponsesServer"]
+
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter", "pause": "steered"}
+
+
+class _Form(NamedTuple):
+    """How an item that is told in texts says them: its parts, its deltas and where they stand."""
+
+    item: dict[str, Any]
+    part: dict[str, Any]
+    part_kind: str
+    kind: str
+    text: str
+    place: str
+    within: str
+
+
+_MESSAGE = {"type": "message", "role": "assistant", "content": []}
+FORMS = {
+    "text": _Form(
+        _MESSAGE, {"type": "output_text", "text": "", "annotations": []},
+        "response.content_part", "response.output_text", "text", "content_index", "content",
+    ),
+    "refusal": _Form(
+        _MESSAGE, {"type": "refusal", "refusal": ""},
+        "response.content_part", "response.refusal", "refusal", "content_index", "content",
+    ),
+    "reasoning": _Form(
+        {"type": "reasoning", "summary": []}, {"type": "summary_text", "text": ""},
+        "response.reasoning_summary_part", "response.reasoning_summary_text", "text",
+        "summary_index", "summary",
+    ),
+}  # fmt: skip
+
+
+class _Telling(NamedTuple):
+    """An item whose text is being told."""
+
+    key: tuple[str, int]
+    form: _Form
+    at: int
+    id: str
+    texts: list[str]
+
+
+class ResponsesServer(Server):
+    """One Responses stream."""
+
+    name = "openai_responses"
+
+    def __init__(self, *, whole: bool = False) -> None:
+        super().__init__(whole=whole)
+        self._number = 0
+        self._next = 0
+        self._telling: _Telling | None = None
+        self._output: dict[int, dict[str, Any]] = {}  # items that are done, by place
+        self._calls_open: dict[int, dict[str, Any]] = {}
+        self._refused = False
+
+    def opening(self) -> Iterable[bytes]:
+        response = self._response("in_progress")
+        yield self._event("response.created", response=response)
+        yield self._event("response.in_progress", response=response)
+
+    # --- text and reasoning -----------------------------------------------------------------------
+
+    def text(self, event: TextDelta) -> Iterable[bytes]:
+        if not event.text:
+            return ()
+        refused = isinstance(event.echo, dict) and event.echo.get("type") == "refusal"
+        self._refused |= refused
+        return self._say("refusal" if refused else "text", event.part, event.text)
+
+    def reasoning(self, event: ReasoningDelta) -> Iterable[bytes]:
+        if event.text:
+            yield from self._say("reasoning", event.part, event.text)
+        if isinstance(event.echo, dict) and self.source == self.name:
+            if self._telling is not None and self._telling.key == ("reasoning", event.part):
+                yield from self._end_text(event.echo)
+            else:
+                yield from self._whole_item(event.echo)
+
+    def _say(self, kind: str, part: int, text: str) -> Iterable[bytes]:
+        if self._telling is None or self._telling.key != (kind, part):
+            yield from self._end_text()
+            yield from self._begin(kind, part)
+        told = self._telling
+        if told is not None:
+            told.texts.append(text)
+            yield self._event(f"{told.form.kind}.delta", **_where(told), delta=text)
+
+    def _begin(self, kind: str, part: int) -> Iterable[bytes]:
+        form, index = FORMS[kind], self._place()
+        prefix = "rs" if kind == "reasoning" else "msg"
+        told = self._telling = _Telling((kind, part), form, index, f"{prefix}_{index}", [])
+        item = {"id": told.id, **form.item, "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=index, item=item)
+        yield self._event(f"{form.part_kind}.added", **_where(told), part=form.part)
+
+    def _end_text(self, item: dict[str, Any] | None = None) -> Iterable[bytes]:
+        told, self._telling = self._telling, None
+        if told is None:
+            return
+        form, text = told.form, "".join(told.texts)
+        part = {**form.part, form.text: text}
+        yield self._event(f"{form.kind}.done", **_where(told), **{form.text: text})
+        yield self._event(f"{form.part_kind}.done", **_where(told), part=part)
+        done = {"id": told.id, **form.item, form.within: [part], "status": "completed"}
+        yield self._done(told.at, item or done)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def call_opened(self, id: str, name: str, family: str) -> tuple[int, Iterable[bytes]]:
+        ended = [*self._end_text()]
+        index = self._place()
+        item = {
+            "id": f"fc_{index}", "type": "function_call", "status": "in_progress", "arguments": "",
+            "call_id": id, "name": name,
+        }  # fmt: skip
+        self._calls_open[index] = item
+        added = self._event("response.output_item.added", output_index=index, item=item)
+        return index, (*ended, added)
+
+    def fragment(self, call: Serving, text: str) -> Iterable[bytes]:
+        kind = "response.function_call_arguments.delta"
+        return (self._event(kind, item_id=f"fc_{call.place}", output_index=call.place, delta=text),)
+
+    def call_closed(self, call: Serving) -> Iterable[bytes]:
+        item = self._calls_open.pop(call.place)
+        text = call.sent or "{}"
+        yield self._event(
+            "response.function_call_arguments.done", item_id=item["id"], output_index=call.place,
+            name=call.name, arguments=text,
+        )  # fmt: skip
+        yield self._done(call.place, {**item, "status": "completed", "arguments": text})
+
+    def hosted_call(self, call: ToolCall) -> Iterable[bytes]:
+        """An item of this wire's own; one that brings its result comes with that."""
+        encoder = ResponsesEncoder(Options())
+        called = Called(call, call.id, call.name, own=True)
+        if encoder.item_of(called).role == "call+output":
+            return
+        for item in encoder.assistant(Said("assistant", (called,))):
+            yield from self._whole_item(item)
+
+    def hosted_result(self, result: ProviderToolResult) -> Iterable[bytes]:
+        return self._whole_item(result.echo) if isinstance(result.echo, dict) else ()
+
+    def _whole_item(self, item: dict[str, Any]) -> Iterable[bytes]:
+        yield from self._end_text()
+        index = self._place()
+        yield self._event("response.output_item.added", output_index=index, item=item)
+        yield self._done(index, item)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def finished(self, finish: Finish) -> Iterable[bytes]:
+        yield from self._end_text()
+        reason = finish.reason
+        if reason == "refusal" and not self._refused:
+            reason = "content_filter"  # the wire tells a refusal by its text only
+        if reason in INCOMPLETE:
+            response = self._response("incomplete")
+            response["incomplete_details"] = {"reason": INCOMPLETE[reason]}
+            yield self._event("response.incomplete", response=response)
+        else:
+            yield self._event("response.completed", response=self._response("completed"))
+
+    def failed(self, message: str, failure: Failed | None) -> Iterable[bytes]:
+        code = failure.code if failure is not None else None
+        response = self._response("failed")
+        response["error"] = {"code": code or "server_error", "message": message}
+        return (self._event("response.failed", response=response),)
+
+    # --- small helpers ----------------------------------------------------------------------------
+
+    def _place(self) -> int:
+        place, self._next = self._next, self._next + 1
+        return place
+
+    def _done(self, index: int, item: dict[str, Any]) -> bytes:
+        self._output[index] = item
+        return self._event("response.output_item.done", output_index=index, item=item)
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        number, self._number = self._number, self._number + 1
+        return sse({"type": kind, "sequence_number": number, **fields}, kind)
+
+    def _response(self, status: str) -> dict[str, Any]:
+        return {
+            "id": self.response_id, "object": "response", "created_at": 0, "status": status,
+            "model": self.model, "output": [self._output[at] for at in sorted(self._output)],
+            "error": None, "incomplete_details": None, "instructions": None, "metadata": {},
+            "parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto",
+            "tools": [], "usage": self._counts(),
+        }  # fmt: skip
+
+    def _counts(self) -> dict[str, Any] | None:
+        usage = self.usage
+        if usage is None:
+            return None
+        counts = usage.input or 0, usage.output or 0
+        return {
+            "input_tokens": counts[0], "output_tokens": counts[1], "total_tokens": sum(counts),
+            "input_tokens_details": {"cached_tokens": usage.cached_input or 0},
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
+        }  # fmt: skip
+
+
+def _where(told: _Telling) -> dict[str, Any]:
+    return {"item_id": told.id, "output_index": told.at, told.form.place: 0}
+
+
+SERVER = ResponsesServer

@@ -1,0 +1,395 @@
+"""Events come in; AG-UI events go out, for clients of protocol 1.0 and for those before it (0.0.59).
+
+Rule: a client ends the run with an error if an event comes out of order, so none does: ``RUN_STARTED``
+first; text, calls, reasoning and steps opened, told and closed; nothing open at ``RUN_FINISHED``;
+nothing after ``RUN_ERROR``. What only 1.0 clients know (outcome ``cancelled``) is sent to them alone.
+
+AG-UI has no broken calls and no changed arguments. A broken call is ended and answered at once with
+the reason, so that it is neither run nor left pending; and where the closing copy of the arguments
+differs from what was streamed, the streamed call is ended in that way and told again as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Any, TypeAlias
+
+from ..events import BrokenToolCall, Failed, Finish, ToolCall
+from ..tools import json_text
+from . import _fold as f
+from ._encoder import (
+    Encoder as _Encoder,
+)
+from ._encoder import ErrorText, broken_text, call_metadata, new_id, plain_error, without_none
+from ._fold import Item, Move
+from ._frames import SSE_HEADERS, safe_json
+from ._open import Openings
+from ._pace import WITHIN, Encoded
+from ._sources import sources_of
+
+__all__ = ["HEADERS", "Encoder", "encode", "lost"]
+
+HEADERS = dict(SSE_HEADERS)
+VERSION = "1.0"
+
+Event: TypeAlias = dict[str, Any]
+
+
+class Encoder(_Encoder):
+    """One run of AG-UI.
+
+    ``protocol_version`` is what the request said; without one the client is older than 1.0. ::
+
+        encoder = ag_ui.Encoder(thread_id="t1", run_id="r1", protocol_version="1.0")
+        yield encoder.feed(event)
+        yield encoder.close()
+
+    >>> Encoder(thread_id="t1", run_id="r1").feed()
+    b'data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1"}\\n\\n'
+    """
+
+    def __init__(
+        self,
+        *,
+        thread_id: str | None = None,
+        run_id: str | None = None,
+        protocol_version: str | None = None,
+        message_id: str | None = None,
+        used: Iterable[str] = (),
+        echo: bool = True,
+        error_text: ErrorText = plain_error,
+    ) -> None:
+        super().__init__(used=used, echo=echo, error_text=error_text)
+        self.thread_id = thread_id or new_id("thread")
+        self.run_id = run_id or new_id("run")
+        self.message_id = message_id or new_id("msg")
+        self._modern = is_modern(protocol_version)
+        self._echo = echo
+        self._held: dict[str, list[str]] = {}  # arguments that are no JSON: told when whole
+        self._heard: set[str] = set()  # calls whose arguments are JSON and were told
+        self._results = 0
+
+    def _start(self) -> list[Event]:
+        version = {"protocolVersion": VERSION} if self._modern else {}
+        return [{"type": "RUN_STARTED", **self._run_ids(), **version}]
+
+    def _tell(self, move: Move) -> Iterable[Event]:
+        return _TOLD[type(move)](self, move)
+
+    def _finish(self, failed: Failed | None) -> list[Event]:
+        if failed is not None and (failed.reason != "cancelled" or not self._modern):
+            return [self._run_error(failed)]
+        event: Event = {"type": "RUN_FINISHED", **self._run_ids()}
+        if failed is not None:
+            event["outcome"] = {"type": "cancelled"}
+        elif self._fold.asked:
+            event["outcome"] = {"type": "interrupt", "interrupts": self._interrupts()}
+        if isinstance(end := self._fold.end, Finish):
+            event["metadata"] = {"streamnorm": {"finishReason": end.reason}}
+        return [{**event, **self._usage()}]
+
+    def _run_error(self, failed: Failed) -> Event:
+        event = {"type": "RUN_ERROR", "message": self._error_text(failed), "code": failed.reason}
+        return {**event, **self._usage()}
+
+    def _run_ids(self) -> Event:
+        return {"threadId": self.thread_id, "runId": self.run_id}
+
+    def _interrupts(self) -> list[Event]:
+        return [
+            without_none(
+                id=approval.id, reason="tool_approval", toolCallId=call.id,
+                message=approval.reason or None,
+            )
+            for call, approval in self._fold.asked if not call.answered
+        ]  # fmt: skip
+
+    def _usage(self) -> Event:
+        spent = [
+            without_none(
+                provider=start.provider if start else None, model=start.model if start else None,
+                inputTokens=usage.input, outputTokens=usage.output,
+                reasoningTokens=usage.reasoning, cachedInputTokens=usage.cached_input,
+                cacheWriteInputTokens=usage.cache_write,
+            )
+            for start, usage in self._fold.usage
+        ]  # fmt: skip
+        return {"usage": spent} if self._modern and spent else {}
+
+    # --- steps, text, reasoning -------------------------------------------------------------------
+
+    def _step(self, move: f.Step) -> list[Event]:
+        event: Event = {"type": "STEP_STARTED", "stepName": f"step-{move.number}"}
+        if move.start is not None:
+            facts = without_none(
+                provider=move.start.provider, model=move.start.model,
+                responseId=move.start.response_id,
+            )  # fmt: skip
+            event["metadata"] = {"streamnorm": facts}
+        return [event]
+
+    def _step_end(self, move: f.StepEnd) -> list[Event]:
+        return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
+
+    def _run_open(self, move: f.RunOpen) -> list[Event]:
+        id = self._run_id(move.run)
+        if move.run.kind == "text":
+            return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
+        return [
+            {"type": "REASONING_START", "messageId": id},
+            {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
+        ]
+
+    def _run_text(self, move: f.RunText) -> list[Event]:
+        kind = "TEXT_MESSAGE" if move.run.kind == "text" else "REASONING_MESSAGE"
+        id = self._run_id(move.run)
+        return [{"type": f"{kind}_CONTENT", "messageId": id, "delta": move.text}]
+
+    def _run_close(self, move: f.RunClose) -> list[Event]:
+        id, run = self._run_id(move.run), move.run
+        echoes: list[Event] = []
+        if run.echoes:
+            kept = json_text({"echoes": run.echoes, "marks": run.marks})
+            echoes = [_encrypted("message", id, kept)]
+        if run.kind == "text":
+            return [{"type": "TEXT_MESSAGE_END", "messageId": id}, *echoes]
+        return [
+            {"type": "REASONING_MESSAGE_END", "messageId": id},
+            *echoes,
+            {"type": "REASONING_END", "messageId": id},
+        ]
+
+    def _run_id(self, run: f.Run) -> str:
+        """All text of a step is one message, that of further choices apart; reasoning never is."""
+        if run.kind == "reasoning":
+            return f"{self.message_id}-{run.step}-r{run.number}"
+        return self._message(run.step) + (f"-c{run.choice}" if run.choice else "")
+
+    def _message(self, step: int) -> str:
+        return f"{self.message_id}-{step}"
+
+    def _cited(self, move: f.Cited) -> list[Event]:
+        sources = [
+            without_none(title=s.title, url=s.url, filename=s.filename)
+            for s in sources_of(move.event.payload)
+        ]
+        value = {"part": move.event.part, "sources": sources, "citation": move.event.payload}
+        return [_custom("citation", value)]
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _call_open(self, move: f.CallOpen) -> list[Event]:
+        return [self._opened_call(move.call.id, move.call)]
+
+    def _opened_call(self, id: str, call: f.Call) -> Event:
+        event: Event = {
+            "type": "TOOL_CALL_START",
+            "toolCallId": id,
+            "toolCallName": call.name,
+            "parentMessageId": self._message(call.step),
+        }
+        if call.by_provider:
+            event["metadata"] = {"streamnorm": {"providerExecuted": True}}
+        return event
+
+    def _call_text(self, move: f.CallText) -> list[Event]:
+        """Clients take arguments for JSON. Code and other text is held until its object is whole."""
+        id = move.call.id
+        if id in self._heard:
+            return [_args(id, move.text)]
+        held = self._held.setdefault(id, [])
+        held.append(move.text)
+        start = move.text.lstrip() if len(held) == 1 else held[0].lstrip()
+        if start and not start.startswith("{"):
+            return []
+        text = "".join(held)
+        if not text.strip():
+            return []
+        del self._held[id]
+        self._heard.add(id)
+        return [_args(id, text)]
+
+    def _call_whole(self, move: f.CallWhole) -> list[Event]:
+        call, event = move.call, move.event
+        told = call.sent if call.id in self._heard else ""
+        text = _json_of(event)
+        metadata = {"streamnorm": _facts(call, event)}
+        if text.startswith(told):
+            rest = [_args(call.id, text[len(told) :])] if text != told else []
+            return [*rest, *self._ended(call.id, metadata, event)]
+        again = self._fold._unique(call.id)
+        events = self._gone(call.id, "the arguments were told again, as they are", "superseded")
+        call.id = again
+        return [
+            *events,
+            self._opened_call(again, call),
+            _args(again, text),
+            *self._ended(again, metadata, event),
+        ]
+
+    def _ended(self, id: str, metadata: Event, event: ToolCall) -> list[Event]:
+        end = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
+        if self._echo and event.echo:
+            return [end, _encrypted("tool-call", id, json_text(event.echo))]
+        return [end]
+
+    def _call_broken(self, move: f.CallBroken) -> list[Event]:
+        call, rest = move.call, []
+        if call.id in self._held:
+            rest = [_args(call.id, "".join(self._held.pop(call.id)))]
+        end = {"type": "TOOL_CALL_END", "toolCallId": call.id}
+        end["metadata"] = {"streamnorm": _facts(call, move.event)}
+        return [*rest, end, self._error_result(call.id, broken_text(move.event))]
+
+    def _gone(self, id: str, why: str, reason: str) -> list[Event]:
+        end = {"type": "TOOL_CALL_END", "toolCallId": id}
+        end["metadata"] = {"streamnorm": {"broken": reason}}
+        return [end, self._error_result(id, why)]
+
+    def _progress(self, move: f.Progress) -> list[Event]:
+        id = move.call.id if move.call else move.event.id
+        value: Event = {"toolCallId": id, "status": move.event.status}
+        if isinstance(move.event.payload, str | int | float | list | dict):
+            value["payload"] = move.event.payload
+        return [_custom("tool_progress", value)]
+
+    # --- results and approvals --------------------------------------------------------------------
+
+    def _result(self, move: f.Result) -> list[Event]:
+        if move.is_error:
+            return [self._error_result(move.call.id, _as_text(move.output))]
+        return [self._answered(move.call.id, _as_text(move.output), {})]
+
+    def _error_result(self, id: str, text: str) -> Event:
+        return self._answered(id, text, {"metadata": {"streamnorm": {"isError": True}}})
+
+    def _answered(self, id: str, content: str, more: Event) -> Event:
+        self._results += 1
+        return {
+            "type": "TOOL_CALL_RESULT",
+            "messageId": f"{self.message_id}-result-{self._results}",
+            "toolCallId": id,
+            "content": content,
+            "role": "tool",
+            **more,
+        }
+
+    def _orphan(self, move: f.Orphan) -> list[Event]:
+        value = {"id": move.id, "output": move.output, "isError": move.is_error}
+        return [_custom("orphan_result", value)]
+
+    def _asked(self, move: f.Asked) -> list[Event]:
+        value = without_none(
+            id=move.approval.id, toolCallId=move.call.id, reason=move.approval.reason or None
+        )
+        return [_custom("approval_request", value)]
+
+    def _refused(self, move: f.Refused) -> list[Event]:
+        return [self._error_result(move.call.id, move.reason or "denied")]
+
+
+_TOLD: dict[type, Callable[[Encoder, Any], list[Event]]] = {
+    f.Step: Encoder._step,
+    f.StepEnd: Encoder._step_end,
+    f.RunOpen: Encoder._run_open,
+    f.RunText: Encoder._run_text,
+    f.RunClose: Encoder._run_close,
+    f.CallOpen: Encoder._call_open,
+    f.CallText: Encoder._call_text,
+    f.CallWhole: Encoder._call_whole,
+    f.CallBroken: Encoder._call_broken,
+    f.Result: Encoder._result,
+    f.Orphan: Encoder._orphan,
+    f.Progress: Encoder._progress,
+    f.Cited: Encoder._cited,
+    f.Asked: Encoder._asked,
+    f.Refused: Encoder._refused,
+}
+
+
+def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
+    """The AG-UI events of these events, as bytes to send.
+
+    Small pieces that come within ``within`` seconds of each other are merged; the other options are
+    those of ``Encoder``.
+    """
+    return Encoded(events, Encoder(**options), within)
+
+
+def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+    """How to end a run whose producer has died, given all payloads that it left."""
+    told = Openings()
+    for payload in payloads:
+        told.hear(payload, OPENERS, CLOSERS)
+    if told.ended:
+        return []
+    ends = [_end_of(event) for event in told.open.values()]
+    return [*map(safe_json, ends), safe_json({"type": "RUN_ERROR", "message": why, "code": "lost"})]
+
+
+OPENERS = {
+    "TEXT_MESSAGE_START": ("text", "messageId"),
+    "REASONING_MESSAGE_START": ("reasoning", "messageId"),
+    "REASONING_START": ("span", "messageId"),
+    "TOOL_CALL_START": ("tool", "toolCallId"),
+    "STEP_STARTED": ("step", "stepName"),
+}
+CLOSERS: dict[str, tuple[str, str | None]] = {
+    "TEXT_MESSAGE_END": ("text", "messageId"),
+    "REASONING_MESSAGE_END": ("reasoning", "messageId"),
+    "REASONING_END": ("span", "messageId"),
+    "TOOL_CALL_END": ("tool", "toolCallId"),
+    "STEP_FINISHED": ("step", "stepName"),
+    "RUN_FINISHED": ("end", None),
+    "RUN_ERROR": ("end", None),
+}
+_ENDS = {what: (kind, key) for kind, (what, key) in CLOSERS.items() if key is not None}
+
+
+def _end_of(opened: Event) -> Event:
+    kind, key = _ENDS[OPENERS[opened["type"]][0]]
+    end = {"type": kind, key: opened[key]}
+    if kind == "TOOL_CALL_END":
+        end["metadata"] = {"streamnorm": {"broken": "truncated"}}
+    return end
+
+
+def is_modern(version: str | None) -> bool:
+    """Does a client that says this speak 1.0 or later?
+
+    >>> is_modern("1.0"), is_modern(None), is_modern("0.9")
+    (True, False, False)
+    """
+    major = (version or "0").split(".", 1)[0]
+    return major.isdigit() and int(major) >= 1
+
+
+def _json_of(call: ToolCall) -> str:
+    """The arguments as JSON text: the wire's own where it is that."""
+    return call.raw if call.raw.lstrip().startswith("{") else json_text(call.arguments)
+
+
+def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Event:
+    facts = call_metadata(call, event)
+    return {**facts, "providerExecuted": True} if call.by_provider else facts
+
+
+def _args(id: str, text: str) -> Event:
+    return {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": text}
+
+
+def _custom(name: str, value: Event) -> Event:
+    return {"type": "CUSTOM", "name": f"streamnorm.{name}", "value": value}
+
+
+def _encrypted(subtype: str, id: str, value: str) -> Event:
+    return {
+        "type": "REASONING_ENCRYPTED_VALUE",
+        "subtype": subtype,
+        "entityId": id,
+        "encryptedValue": value,
+    }
+
+
+def _as_text(output: Any) -> str:
+    return output if isinstance(output, str) else json_text(output)

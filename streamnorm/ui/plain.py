@@ -1,0 +1,143 @@
+"""Events come in; the same events go out as server-sent events, one JSON object each.
+
+Rule: the form is ours and documented in ``docs/ui.md``: ``data:`` is what ``event_to_json`` writes,
+told apart by ``kind``. Neighbouring pieces of one part are merged. What only a provider or a
+developer can use (``echo``, raw usage, unrecognized payloads) stays on the server unless
+``full=True``. The last event is ``{"kind":"end"}``: after it a reader need not connect again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from ..events import Failed, ReasoningDelta, TextDelta, ToolCallDelta, Unrecognized, event_to_dict
+from ..tools import ToolResult
+from ._encoder import INTERNAL, ErrorText, plain_error
+from ._encoder import Encoder as _Encoder
+from ._fold import Approval, Denied, Item, Move
+from ._frames import SSE_HEADERS, safe_json
+from ._pace import WITHIN, Encoded
+
+__all__ = ["HEADERS", "Encoder", "encode", "lost"]
+
+HEADERS = dict(SSE_HEADERS)
+END = {"kind": "end"}
+
+
+class Encoder(_Encoder):
+    """Our own events for a page.
+
+    >>> from streamnorm import Finish, TextDelta
+    >>> encoder = Encoder()
+    >>> encoder.feed(TextDelta("Hel"), TextDelta("lo"))
+    b'data: {"kind":"text_delta","text":"Hello","part":0,"choice":0}\\n\\n'
+    >>> encoder.feed(Finish("stop")) + encoder.close()
+    b'data: {"kind":"finish","reason":"stop","raw_reason":null}\\n\\ndata: {"kind":"end"}\\n\\n'
+    """
+
+    def __init__(self, *, full: bool = False, error_text: ErrorText = plain_error) -> None:
+        super().__init__(echo=False, error_text=error_text)
+        self._full = full
+
+    def payloads(self, *items: Item) -> list[bytes]:
+        """The payloads of these items, each for one event of the stream."""
+        if self._closed:
+            return []
+        self._fold.feed(items)  # it knows what is open, for a stream that just ends
+        told = (self._plain(item) for item in _merged(items))
+        return [safe_json(plain) for plain in told if plain is not None]
+
+    def closing(self, failed: Failed | None = None) -> list[bytes]:
+        """The last payloads: what is open is broken, and the end is told."""
+        if self._closed:
+            return []
+        self._closed = True
+        broken = [move.event for move in self._fold.close() if hasattr(move, "event")]
+        if failed is None and self._fold.end is None:
+            failed = Failed("truncated", "the events ended without an end")
+        last = [*broken, *([failed] if failed else [])]
+        told = [plain for item in last if (plain := self._plain(item)) is not None]
+        return [safe_json(plain) for plain in (*told, END)]
+
+    def _plain(self, item: Any) -> dict[str, Any] | None:
+        if isinstance(item, Unrecognized) and not self._full:
+            return None
+        if isinstance(item, Failed) and not self._full:
+            item = msgspec.structs.replace(item, error=self._error_text(item))
+        plain = _as_plain(item)
+        if plain is not None and not self._full:
+            plain.pop("echo", None)
+            if plain["kind"] == "usage":
+                plain.pop("raw", None)
+        return plain
+
+    def _start(self) -> list[dict[str, Any]]:
+        return []
+
+    def _tell(self, move: Move) -> Iterable[dict[str, Any]]:
+        return ()
+
+    def _finish(self, failed: Failed | None) -> list[dict[str, Any]]:
+        return []
+
+
+def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
+    """These events as bytes to send; see ``Encoder``."""
+    return Encoded(events, Encoder(**options), within)
+
+
+def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+    """How to end a stream whose producer has died, given all payloads that it left."""
+    last = b""
+    for payload in payloads:
+        last = payload
+    if last == safe_json(END):
+        return []
+    failed = Failed("truncated", why, code=INTERNAL)
+    return [safe_json(event_to_dict(failed)), safe_json(END)]
+
+
+_JOINED = (TextDelta, ReasoningDelta, ToolCallDelta)
+
+
+def _merged(items: Iterable[Item]) -> Iterable[Item]:
+    """Neighbouring pieces of one part as one; a piece that brings an echo stays alone."""
+    for part, group in groupby(items, _part):
+        first, *rest = group
+        yield first if not rest or part is None else _joined(first, rest)
+        if part is None:
+            yield from rest
+
+
+def _part(item: Any) -> Any:
+    if not isinstance(item, _JOINED) or getattr(item, "echo", msgspec.UNSET) is not msgspec.UNSET:
+        return None
+    plain = event_to_dict(item)
+    del plain["text"]
+    return tuple(plain.items())
+
+
+def _joined(first: Any, rest: list[Any]) -> Any:
+    text = "".join([first.text, *(piece.text for piece in rest)])
+    return msgspec.structs.replace(first, text=text)
+
+
+def _as_plain(item: Any) -> dict[str, Any] | None:
+    if isinstance(item, ToolResult):
+        output = item.text if item.pieces else item.value
+        return _of_call("client_tool_result", item, output=output, is_error=item.is_error)
+    if isinstance(item, Approval):
+        return {**_of_call("approval", item, reason=item.reason), "approval": item.id}
+    if isinstance(item, Denied):
+        return _of_call("denied", item, reason=item.reason)
+    if getattr(item, "kind", "") == "settled":
+        return _as_plain(item.result())
+    return event_to_dict(item) if isinstance(item, msgspec.Struct) else None
+
+
+def _of_call(kind: str, item: Any, **fields: Any) -> dict[str, Any]:
+    return {"kind": kind, "call": item.call.call, "id": item.call.id, **fields}
