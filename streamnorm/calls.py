@@ -17,9 +17,8 @@ Fragments are joined once and parsed once. The one thing done per fragment is a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -62,7 +61,7 @@ class State(IntEnum):
 WAITING, OPEN, CLOSED, OVER = State
 
 
-class Kind(NamedTuple):
+class Kind(msgspec.Struct, frozen=True, gc=False):
     """What sort of tool is called. ``key`` names the one argument of a tool whose input is text."""
 
     family: str = "function"
@@ -85,15 +84,15 @@ class Call(msgspec.Struct, eq=False):
     wire_id: str | None = None
     field: str | None = None
     source: IdSource = "synthetic"
-    minted: bool = False
     name: str = ""
-    boundary: Boundary = "stated"
-    echo: dict[str, Any] | None = None
-    fragments: list[str] = []
-    rivals: list[str] = []  # closing copies that differ from the fragments
-    latched: str | None = None  # what was held when a snapshot was assumed; "": twice
     started: bool = False
     counted: tuple[int, int] = (0, 0)  # fragments and characters measured so far
+    fragments: list[str] = []
+    minted: bool = False
+    boundary: Boundary = "stated"
+    echo: dict[str, Any] | None = None
+    rivals: tuple[str, ...] = ()  # closing copies that differ from the fragments
+    latched: str | None = None  # what was held when a snapshot was assumed; "": twice
     seen: Any = None  # what brought it, for the log if its id is missing
 
     @property
@@ -223,13 +222,15 @@ class Calls:
         arguments: Any = None
         if id and name and text and self._is_usual(id, name, choice, kind):
             self._bound(len(text), self._told + len(text))
-            with suppress(Refused):  # the steps will say why
+            try:
                 arguments = parse(text, max_depth=self._limits.depth)
+            except Refused:
+                arguments = None  # the steps will say why
         if type(arguments) is not dict or not id or not name:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
-        call = Call(ordinal, choice, kind, OVER, id, id, field, source, False, name)
-        call.started, call.counted = True, (0, len(text))
+        size = 0, len(text)
+        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, size)
         self._told += len(text)
         self.all.append(call)
         self._ids[choice, id] = call
@@ -245,15 +246,14 @@ class Calls:
         return call
 
     def _is_usual(self, id: str, name: str, choice: int, kind: Kind) -> bool:
-        limits = self._limits
-        return not (
-            len(id) > limits.id
-            or name not in self._names
-            or (choice, id) in self._ids
-            or len(self.all) >= limits.calls
-            or self.mended
-            or self._scribe.info_on
-            or kind.key is not None
+        return (
+            name in self._names  # so it is neither too long nor odd
+            and (choice, id) not in self._ids
+            and len(id) <= self._limits.id
+            and len(self.all) < self._limits.calls
+            and not self.mended
+            and not self._scribe.info_on
+            and kind.key is None
         )
 
     def _whole_by_steps(
@@ -443,17 +443,17 @@ class Calls:
         """A closing copy: it fills a gap, confirms the fragments, or is a rival of them."""
         held, text = self._mended(call.raw), self._mended(text)
         if text == held:
-            call.rivals.clear()
+            call.rivals = ()
         elif not text:
             self._scribe.note("args.done_empty", call_id=call.id)
         elif not held:
             self.append(call, text, out)
         else:
             self._scribe.note("args.mismatch", call_id=call.id)
-            call.rivals.append(text)
+            call.rivals += (text,)
             if call.rivals.count(text) > 1:  # two copies of the wire against one
                 self.replace(call, text)
-                call.rivals.clear()
+                call.rivals = ()
 
     def _compare_closed(self, call: Call, text: str, out: Out) -> None:
         if not call.fragments and text:
@@ -484,7 +484,7 @@ class Calls:
         """The turn ended: decide."""
         if call.rivals:
             self.replace(call, call.rivals[-1])
-            call.rivals.clear()
+            call.rivals = ()
         if not call.name:
             return self._break(call, ("conflict", "the wire never named this call"), out)
         arguments = self._arguments(call)

@@ -177,7 +177,10 @@ class _Fold:
             self._facts["echo"] = event.echo
 
     def turn(self) -> Turn:
-        parts = (whole or self._part(place) for place, whole in self._order.items())
+        calls = iter(sorted((p for p in self._order if p[0] is ToolCall), key=lambda p: p[1]))
+        # A call may be started late, so among themselves calls stand by their number.
+        places = [next(calls) if place[0] is ToolCall else place for place in self._order]
+        parts = (self._order[place] or self._part(place) for place in places)
         told = tuple(part for part in parts if part is not None)
         return Turn("assistant", told, broken=tuple(self._broken), **self._facts)
 

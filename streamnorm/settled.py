@@ -35,7 +35,7 @@ HANDLE = (
 )
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Settled:
     """One call that has settled: with results, or with an ``error``.
 

@@ -136,7 +136,8 @@ NEWER: dict[str, tuple[list[Json], list[str]]] = {
          {"event_type": "step.stop", "index": 40}],
         ["step.start/teleport_call", "step.delta/teleport_delta"]),
     "cohere": (
-        [{"type": "content-start", "index": 40, "delta": {"message": {"content": {"type": "teleport", "to": "Höfn"}}}}],
+        [{"type": "content-start", "index": 40,
+          "delta": {"message": {"content": {"type": "teleport", "to": "Höfn"}}}}],
         ["content-start"]),
     "ollama": ([{"model": "m", "done": False, "teleport": {"to": "Höfn"}}], ["line"]),
     "bedrock": (

@@ -111,4 +111,4 @@ def test_an_assistant_turn_comes_in_three_forms(said):
 def test_two_conversations_do_not_share_their_turns():
     Conversation().user("Hello")
     assert len(Conversation()) == 0
-    assert list(Conversation().user("Hi"))[0].text == "Hi"
+    assert next(iter(Conversation().user("Hi"))).text == "Hi"

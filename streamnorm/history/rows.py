@@ -18,6 +18,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -51,7 +52,7 @@ def turn_from_bytes(data: bytes) -> Turn:
 
 def settled_to_bytes(record: Settled) -> bytes:
     """One settled record as one line of JSON."""
-    plain = {name: getattr(record, name) for name in Settled.__slots__}
+    plain = {field.name: getattr(record, field.name) for field in fields(record)}
     return _written({**plain, "results": _packed(plain["results"])})
 
 

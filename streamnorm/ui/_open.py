@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-__all__ = ["Openings"]
+__all__ = ["Openings", "Table"]
 
 Table: TypeAlias = dict[str, tuple[str, str | None]]
 

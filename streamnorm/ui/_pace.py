@@ -14,7 +14,6 @@ import anyio
 
 from ..events import Failed
 from ..sources import spawn
-
 from ._encoder import INTERNAL
 
 if TYPE_CHECKING:

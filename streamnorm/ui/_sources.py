@@ -51,9 +51,7 @@ def _document(payload: Any) -> Source:
     if not isinstance(payload, dict):
         return Source(None)
     filename = payload.get("filename")
-    return Source(
-        _first(payload, TITLES), None, filename if isinstance(filename, str) else None
-    )
+    return Source(_first(payload, TITLES), None, filename if isinstance(filename, str) else None)
 
 
 def _is_link(value: Any) -> bool:

@@ -23,7 +23,7 @@ from ._encoder import (
 from ._encoder import ErrorText, broken_text, call_metadata, new_id, plain_error, without_none
 from ._fold import Item, Move
 from ._frames import SSE_HEADERS, safe_json
-from ._open import Openings
+from ._open import Openings, Table
 from ._pace import WITHIN, Encoded
 from ._sources import sources_of
 
@@ -228,7 +228,7 @@ class Encoder(_Encoder):
         ]
 
     def _ended(self, id: str, metadata: Event, event: ToolCall) -> list[Event]:
-        end = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
+        end: Event = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
             return [end, _encrypted("tool-call", id, json_text(event.echo))]
         return [end]
@@ -237,12 +237,12 @@ class Encoder(_Encoder):
         call, rest = move.call, []
         if call.id in self._held:
             rest = [_args(call.id, "".join(self._held.pop(call.id)))]
-        end = {"type": "TOOL_CALL_END", "toolCallId": call.id}
+        end: Event = {"type": "TOOL_CALL_END", "toolCallId": call.id}
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
 
     def _gone(self, id: str, why: str, reason: str) -> list[Event]:
-        end = {"type": "TOOL_CALL_END", "toolCallId": id}
+        end: Event = {"type": "TOOL_CALL_END", "toolCallId": id}
         end["metadata"] = {"streamnorm": {"broken": reason}}
         return [end, self._error_result(id, why)]
 
@@ -327,14 +327,14 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
     return [*map(safe_json, ends), safe_json({"type": "RUN_ERROR", "message": why, "code": "lost"})]
 
 
-OPENERS = {
+OPENERS: Table = {
     "TEXT_MESSAGE_START": ("text", "messageId"),
     "REASONING_MESSAGE_START": ("reasoning", "messageId"),
     "REASONING_START": ("span", "messageId"),
     "TOOL_CALL_START": ("tool", "toolCallId"),
     "STEP_STARTED": ("step", "stepName"),
 }
-CLOSERS: dict[str, tuple[str, str | None]] = {
+CLOSERS: Table = {
     "TEXT_MESSAGE_END": ("text", "messageId"),
     "REASONING_MESSAGE_END": ("reasoning", "messageId"),
     "REASONING_END": ("span", "messageId"),

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from ..events import Failed, ReasoningDelta, TextDelta, ToolCallDelta, Unrecognized, event_to_dict
+from ..events import (
+    Event,
+    Failed,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Unrecognized,
+    event_to_dict,
+)
 from ..tools import ToolResult
 from ._encoder import INTERNAL, ErrorText, plain_error
 from ._encoder import Encoder as _Encoder
@@ -101,6 +109,7 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
     return [safe_json(event_to_dict(failed)), safe_json(END)]
 
 
+_EVENTS = frozenset(get_args(Event))
 _JOINED = (TextDelta, ReasoningDelta, ToolCallDelta)
 
 
@@ -136,7 +145,7 @@ def _as_plain(item: Any) -> dict[str, Any] | None:
         return _of_call("denied", item, reason=item.reason)
     if getattr(item, "kind", "") == "settled":
         return _as_plain(item.result())
-    return event_to_dict(item) if isinstance(item, msgspec.Struct) else None
+    return event_to_dict(item) if type(item) in _EVENTS else None
 
 
 def _of_call(kind: str, item: Any, **fields: Any) -> dict[str, Any]:

@@ -14,14 +14,15 @@ from collections.abc import AsyncIterable, Callable, Iterable
 from typing import Any, TypeAlias
 
 from ..events import Failed, Finish, ToolCall
+from ..tools import json_text
 from . import _fold as f
 from ._encoder import (
     Encoder as _Encoder,
 )
 from ._encoder import ErrorText, broken_text, call_metadata, new_id, plain_error, without_none
 from ._fold import Item, Move
-from ._frames import SSE_HEADERS
-from ._open import Openings
+from ._frames import SSE_HEADERS, safe_json
+from ._open import Openings, Table
 from ._pace import WITHIN, Encoded
 from ._sources import sources_of
 
@@ -149,7 +150,12 @@ class Encoder(_Encoder):
         if source.url is not None:
             return {"type": "source-url", "url": source.url, **_titled(source.title), **chunk}
         named = {"mediaType": "application/octet-stream", "title": source.title or "source"}
-        return {"type": "source-document", **named, **without_none(filename=source.filename), **chunk}
+        return {
+            "type": "source-document",
+            **named,
+            **without_none(filename=source.filename),
+            **chunk,
+        }
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class Encoder(_Encoder):
         ]
 
     def _progress(self, move: f.Progress) -> list[Chunk]:
-        data = {
+        data: Chunk = {
             "toolCallId": move.call.id if move.call else move.event.id,
             "status": move.event.status,
         }
@@ -245,9 +251,7 @@ _TOLD: dict[type, Callable[[Encoder, Any], list[Chunk]]] = {
 }
 
 
-def encode(
-    events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any
-) -> Encoded:
+def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
     """The UI message stream of these events, as bytes to send.
 
     Small pieces that come within ``within`` seconds of each other are merged; the other options are
@@ -260,8 +264,6 @@ def encode(
 
 def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
     """How to end a stream whose producer has died, given all payloads that it left."""
-    from ._frames import safe_json
-
     told = Openings()
     for payload in payloads:
         told.hear(payload, OPENERS, CLOSERS)
@@ -276,13 +278,13 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
 
 
 # type -> (what is opened or closed, the field that tells which one)
-OPENERS = {
+OPENERS: Table = {
     "text-start": ("text", "id"),
     "reasoning-start": ("reasoning", "id"),
     "tool-input-start": ("tool", "toolCallId"),
     "start-step": ("step", "type"),
 }
-CLOSERS = {
+CLOSERS: Table = {
     "text-end": ("text", "id"),
     "reasoning-end": ("reasoning", "id"),
     "tool-input-available": ("tool", "toolCallId"),
@@ -329,6 +331,4 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def _as_text(output: Any) -> str:
-    from ..tools import json_text
-
     return output if isinstance(output, str) else json_text(output)

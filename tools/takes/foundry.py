@@ -45,6 +45,14 @@ def _responses() -> Iterator[Take]:
     r.raw(comment("keep-alive"))
     yield r.take("keep-alive comments change nothing")
 
+    r = Foundry("agent_named_first", created=False)
+    for kind in ("response.created", "response.in_progress"):
+        r.say(kind, response=r.body | {"agent_reference": AGENT})
+    call = r.call_id()
+    r.whole("bing_grounding_call", "bg_", call_id=call, arguments=dumps({"query": "ferry times"}))
+    r.whole("bing_grounding_call_output", "bgo_", call_id=call, output="At 07:40").text("At 07:40.")
+    yield r.take("the first payload names the agent, so that nobody need name the provider")
+
     r = Foundry("hosted_then_client_call")
     call = r.call_id()
     fields: Json = {"call_id": call, "arguments": dumps({"query": "ferry times"})}

@@ -54,4 +54,5 @@ class FoundryParser(ResponsesParser):
     """A Responses stream of a Foundry project."""
 
     name = "azure_foundry"
+    OF_AGENTS = True
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(TOOLS, FOUNDRY_TOOLS)

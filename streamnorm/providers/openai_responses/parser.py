@@ -310,6 +310,7 @@ class ResponsesParser(Parser):
     END = "response.completed, .incomplete or .failed"
     TYPE_FIELD = "type"
     SAYS_TOOL_CALLS = False
+    OF_AGENTS: ClassVar[bool] = False  # its responses say which agent speaks
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(TOOLS)
     REASONS: ClassVar[dict[str, FinishReason]] = _INCOMPLETE
     QUIRKS = {
@@ -339,7 +340,9 @@ class ResponsesParser(Parser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        kind = str(payload.get("type", ""))
+        kind, response = str(payload.get("type", "")), payload.get("response")
+        if isinstance(response, dict) and "agent_reference" in response and not cls.OF_AGENTS:
+            return False
         return kind.startswith("response.") or (
             kind == "error" and ("sequence_number" in payload or "message" in payload)
         )
@@ -746,11 +749,13 @@ def _name_of(tool: Tool, item: dict[str, Any]) -> str | None:
 def _kind_for(tool: Tool, item: dict[str, Any]) -> Kind:
     execution = item.get("execution")
     if execution in ("client", "server"):
-        return tool.kind._replace(runs_on="client" if execution == "client" else "provider")
+        return msgspec.structs.replace(
+            tool.kind, runs_on="client" if execution == "client" else "provider"
+        )
     environment = item.get("environment")
     if tool.type == "shell_call" and isinstance(environment, dict):
         remote = environment.get("type") == "container_reference"
-        return tool.kind._replace(runs_on="provider" if remote else "client")
+        return msgspec.structs.replace(tool.kind, runs_on="provider" if remote else "client")
     return tool.kind
 
 

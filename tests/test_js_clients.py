@@ -1,0 +1,289 @@
+"""The clients that browsers use read every take as we encode it: no protocol error, same calls, same
+text. One Node process per client reads them all.
+
+STREAMNORM_NPM names a folder with ``node_modules``; without it these tests are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import RECORDINGS, take_id
+
+from streamnorm import (
+    BrokenToolCall,
+    Failed,
+    Finish,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    event_from_dict,
+)
+from streamnorm.tools import json_text
+from streamnorm.ui import Approval, Denied, ag_ui, vercel
+from streamnorm.ui._frames import stream_bytes
+
+NPM = os.environ.get("STREAMNORM_NPM", "")
+JS = Path(__file__).parent / "js"
+needs_node = pytest.mark.skipif(
+    not (NPM and shutil.which("node") and (Path(NPM) / "node_modules").is_dir()),
+    reason="STREAMNORM_NPM names no folder with the npm packages, or there is no node",
+)
+pytestmark = [needs_node, pytest.mark.xdist_group("node")]
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+@cache
+def takes() -> dict[str, list[Any]]:
+    """The golden events of every take, by its name."""
+    paths = sorted(RECORDINGS.glob("*/*.events.jsonl"))
+    return {
+        take_id(path).removesuffix(".events"): [
+            event_from_dict(json.loads(line)) for line in path.read_text("utf-8").splitlines()
+        ]
+        for path in paths
+    }
+
+
+CALL = ToolCall(0, "call_0", "pay", {"euro": 5}, '{"euro":5}')
+AGAIN = ToolCall(0, "call_0", "pay", {"euro": 6}, '{"euro":6}')  # a server that counts from 0 again
+LOOPS: dict[str, list[Any]] = {
+    "loop/two_steps": [
+        StreamStart("ollama"), TextDelta("Paying."), CALL, Finish("tool_calls"),
+        ToolResult.for_call(CALL, {"paid": True}),
+        StreamStart("ollama"), AGAIN, Finish("tool_calls"),
+        ToolResult.for_call(AGAIN, "no money", is_error=True),
+        StreamStart("ollama"), TextDelta("Paid once."), Finish("stop"),
+    ],
+    "loop/asks": [StreamStart("ollama"), CALL, Finish("tool_calls"), Approval("ask_1", CALL, "5 €")],
+    "loop/denied": [
+        StreamStart("ollama"), CALL, Finish("tool_calls"), Denied(CALL, "no"),
+        StreamStart("ollama"), TextDelta("Then not."), Finish("stop"),
+    ],
+    "loop/stopped": [StreamStart("ollama"), TextDelta("Pay"), Failed("cancelled", "stopped")],
+}  # fmt: skip
+
+
+def streams(encoder: Callable[[], Any], lost: Callable[[list[bytes]], list[bytes]]) -> Iterator[Any]:
+    """Every take whole, and cut in several places: by the end of events and by a dead producer."""
+    for name, events in {**takes(), **LOOPS}.items():
+        yield name, stream_bytes(_payloads(encoder(), events))
+        for part in (1, 2):
+            some = events[: len(events) * part // 3]
+            yield f"{name} cut {part}", stream_bytes(_payloads(encoder(), some))
+        told = _payloads(encoder(), events)
+        left = told[: len(told) // 2]
+        yield f"{name} dead", stream_bytes([*left, *lost(left)])
+
+
+def _payloads(encoder: Any, events: list[Any]) -> list[bytes]:
+    return [p for event in events for p in encoder.payloads(event)] + encoder.closing()
+
+
+def read_by(script: str, bodies: Iterator[tuple[str, bytes]], *arguments: str) -> dict[str, Any]:
+    lines = [json.dumps({"name": name, "body": body.decode()}) for name, body in bodies]
+    run = subprocess.run(
+        ["node", str(JS / script), *arguments],
+        input="\n".join(lines) + "\n", capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-2000:]
+    seen = [json.loads(line) for line in run.stdout.split("\n") if line]
+    assert len(seen) == len(lines)
+    return {one["name"]: one for one in seen}
+
+
+@pytest.fixture(scope="module")
+def ai_sdk() -> dict[str, Any]:
+    return read_by("ai_sdk.mjs", streams(lambda: vercel.Encoder(message_id="m"), vercel.lost))
+
+
+def ag_ui_encoder(version: str | None) -> Callable[[], Any]:
+    return lambda: ag_ui.Encoder(
+        thread_id="t", run_id="r", message_id="m", protocol_version=version
+    )
+
+
+@pytest.fixture(scope="module", params=["@ag-ui/client", "ag-ui-client-old"])
+def http_agent(request: pytest.FixtureRequest) -> dict[str, Any]:
+    version = "1.0" if request.param == "@ag-ui/client" else None
+    seen = streams(ag_ui_encoder(version), ag_ui.lost)
+    return read_by("ag_ui.mjs", seen, request.param)
+
+
+# --- what must be so ------------------------------------------------------------------------------
+
+
+def whole(events: list[Any]) -> list[ToolCall]:
+    return [e for e in events if isinstance(e, ToolCall)]
+
+
+def broken(events: list[Any]) -> list[BrokenToolCall]:
+    return [e for e in events if isinstance(e, BrokenToolCall)]
+
+
+def texts(events: list[Any]) -> list[str]:
+    """The visible text of each choice."""
+    by_choice: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta) and event.text:
+            by_choice[event.choice] = by_choice.get(event.choice, "") + event.text
+    return sorted(by_choice.values())
+
+
+def same(mine: Any, theirs: Any) -> bool:
+    """Equal, but for what a JavaScript number cannot hold."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        return mine.keys() == theirs.keys() and all(same(mine[k], theirs[k]) for k in mine)
+    if isinstance(mine, list) and isinstance(theirs, list):
+        return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    if type(mine) in (int, float) and type(theirs) in (int, float):
+        return math.isclose(mine, theirs)
+    return bool(mine == theirs)
+
+
+def assert_no_protocol_error(seen: dict[str, Any]) -> None:
+    wrong = {name: one["protocolErrors"] for name, one in seen.items() if one["protocolErrors"]}
+    assert wrong == {}
+
+
+def parts_of(one: dict[str, Any]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = (one.get("message") or {}).get("parts", [])
+    return parts
+
+
+def tools_of(one: dict[str, Any]) -> list[dict[str, Any]]:
+    return [p for p in parts_of(one) if p["type"].startswith("tool-")]
+
+
+def test_the_ai_sdk_reads_every_take(ai_sdk: dict[str, Any]) -> None:
+    assert_no_protocol_error(ai_sdk)
+    assert len(ai_sdk) == 4 * (len(takes()) + len(LOOPS))
+
+
+def test_the_ai_sdk_is_left_with_nothing_open(ai_sdk: dict[str, Any]) -> None:
+    for name, one in ai_sdk.items():
+        states = {part.get("state") for part in parts_of(one)}
+        assert not states & {"streaming", "input-streaming"}, name
+        assert one["finish"], name
+
+
+def test_the_ai_sdk_hears_the_same_calls(ai_sdk: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        heard = {p["toolMetadata"]["streamnorm"]["id"]: p for p in tools_of(ai_sdk[name])}
+        done = [p for p in heard.values() if "checksum" in p["toolMetadata"]["streamnorm"]]
+        assert len(done) == len({c.id for c in whole(events)}), name
+        for call in whole(events):
+            part = heard[call.id]
+            if call.choice == 0:
+                assert part["type"] == f"tool-{call.name}", name
+                assert same(call.arguments, part["input"]), name
+                assert part["toolMetadata"]["streamnorm"]["checksum"] == call.checksum
+                assert part["state"].startswith(("input-available", "output-")), name
+
+
+def test_the_ai_sdk_hears_broken_calls_as_errors(ai_sdk: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        ended = [p for p in tools_of(ai_sdk[name]) if "broken" in p["toolMetadata"]["streamnorm"]]
+        assert [p["state"] for p in ended] == ["output-error"] * len(broken(events)), name
+        assert sorted(p["input"] for p in ended) == sorted(b.raw for b in broken(events)), name
+
+
+def test_the_ai_sdk_hears_the_same_text(ai_sdk: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        heard = "".join(p["text"] for p in parts_of(ai_sdk[name]) if p["type"] == "text")
+        if len(texts(events)) < 2:
+            assert heard == "".join(texts(events)), name
+        else:
+            assert sorted(heard) == sorted("".join(texts(events))), name
+
+
+def test_the_ai_sdk_hears_failures(ai_sdk: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        failed = isinstance(events[-1], Failed)
+        stopped = failed and events[-1].reason == "cancelled"
+        assert bool(ai_sdk[name]["told"]) == (failed and not stopped), name
+        assert bool(ai_sdk[name].get("aborted")) == stopped, name
+
+
+def test_the_ai_sdk_follows_a_loop(ai_sdk: dict[str, Any]) -> None:
+    first, second = tools_of(ai_sdk["loop/two_steps"])
+    assert (first["toolCallId"], first["state"], first["output"]) == (
+        "call_0", "output-available", {"paid": True},
+    )  # fmt: skip
+    assert (second["toolCallId"], second["state"], second["errorText"]) == (
+        "call_0_2", "output-error", "no money",
+    )  # fmt: skip
+    (asked,) = tools_of(ai_sdk["loop/asks"])
+    assert (asked["state"], asked["approval"]["id"]) == ("approval-requested", "ask_1")
+    (denied,) = tools_of(ai_sdk["loop/denied"])
+    assert denied["state"] == "output-denied"
+    assert ai_sdk["loop/stopped"]["aborted"]
+
+
+# --- AG-UI ----------------------------------------------------------------------------------------
+
+
+def calls_of(one: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call for m in one["messages"] for call in m.get("toolCalls") or []]
+
+
+def test_ag_ui_clients_read_every_take(http_agent: dict[str, Any]) -> None:
+    assert_no_protocol_error(http_agent)
+    assert len(http_agent) == 4 * (len(takes()) + len(LOOPS))
+
+
+def test_ag_ui_clients_hear_the_same_calls(http_agent: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        heard = [(call["metadata"]["streamnorm"], call) for call in calls_of(http_agent[name])]
+        done = {facts["checksum"]: call for facts, call in heard if "checksum" in facts}
+        assert set(done) == {call.checksum for call in whole(events)}, name
+        for call in whole(events):
+            function = done[call.checksum]["function"]
+            assert function["name"] == call.name
+            assert json.loads(function["arguments"]) == json.loads(json_text(call.arguments)), name
+
+
+def test_ag_ui_clients_hear_broken_calls_answered(http_agent: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        one = http_agent[name]
+        ended = [c for c in calls_of(one) if "broken" in c["metadata"]["streamnorm"]]
+        told_again = [c for c in ended if c["metadata"]["streamnorm"]["broken"] == "superseded"]
+        assert len(ended) - len(told_again) == len(broken(events)), name
+        answered = {m["toolCallId"] for m in one["messages"] if m["role"] == "tool"}
+        assert {c["id"] for c in ended} <= answered, name
+
+
+def test_ag_ui_clients_hear_the_same_text(http_agent: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        messages = http_agent[name]["messages"]
+        heard = [m["content"] for m in messages if m["role"] == "assistant" and m.get("content")]
+        assert sorted(heard) == texts(events), name
+
+
+def test_ag_ui_clients_hear_failures(http_agent: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        assert bool(http_agent[name]["told"]) == isinstance(events[-1], Failed), name
+
+
+def test_ag_ui_clients_follow_a_loop(http_agent: dict[str, Any]) -> None:
+    messages = http_agent["loop/two_steps"]["messages"]
+    assert [m["role"] for m in messages] == [
+        "user", "assistant", "tool", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+    assert [m["toolCallId"] for m in messages if m["role"] == "tool"] == ["call_0", "call_0_2"]
+    asks = http_agent["loop/asks"]["finished"]["outcome"]
+    assert asks["interrupts"][0] == {
+        "id": "ask_1", "reason": "tool_approval", "toolCallId": "call_0", "message": "5 €",
+    }  # fmt: skip
