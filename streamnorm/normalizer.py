@@ -441,24 +441,32 @@ class Normalizer:
         self._fail(out, self._why_truncated())
 
     def _why_truncated(self) -> Failure:
-        parser, read = self._parser, self._limits.stream - self._left
-        unknown = self.notes["wire.kind_unknown"]
-        if self._frames - self._blank > unknown or (not unknown and self.notes["wire.keepalive"]):
+        parser, unknown = self._parser, self.notes["wire.kind_unknown"]
+        if self.provider == providers.AUTO or self._frames == self._blank:
+            return self._why_nothing()
+        if self._frames - self._blank > unknown:
             return Failure(
                 "truncated", f"the stream ended before its end mark ({parser.END})", None, True
             )
-        if self._frames == self._blank:
-            excerpt = self._excerpt.decode("utf-8", "backslashreplace")
-            what = f"It begins {excerpt!r}." if excerpt else "The body was empty."
-            return Failure(
-                "truncated" if not read else "protocol",
-                f"{read} bytes and no event in them. {what} Is this the streaming body of "
-                f"{parser.name}?", None, not read,
-            )  # fmt: skip
         return Failure(
             "protocol",
             f"none of the {self._frames} events is known to {parser.name!r}{self._better()}",
         )
+
+    def _why_nothing(self) -> Failure:
+        """No payload came. A cut in the first event may be tried again; what is no stream may not."""
+        read = self._limits.stream - self._left
+        begun = self.notes["stream.cut_event"] and self._excerpt.lstrip()[:1] in _BEGINNINGS
+        cut = not read or bool(begun) or bool(self.notes["wire.keepalive"])
+        seen = self._excerpt.decode("utf-8", "backslashreplace")
+        what = f"It begins {seen!r}." if seen else "The body was empty."
+        whose = (
+            f"Is this the streaming body of {self._parser.name}?"
+            if self.provider != providers.AUTO
+            else f"Name the provider, one of: {', '.join(providers.PROVIDERS)}."
+        )
+        sentence = f"{read} bytes and no event in them. {what} {whose}"
+        return Failure("truncated" if cut else "protocol", sentence, None, cut)
 
     def _better(self) -> str:
         return "; is it another provider? There are: " + ", ".join(providers.PROVIDERS)
@@ -472,7 +480,7 @@ class Normalizer:
         except LimitReached as reached:
             return self._fail(out, _limit_failure(reached))
         if reason == "stop" and calls.finished_client_call:
-            if parser.SAYS_TOOL_CALLS:
+            if parser.SAYS_TOOL_CALLS and parser.raw_reason:
                 self._scribe.note("finish.reread")
             reason = "tool_calls"
         end = Finish(reason, parser.raw_reason)
@@ -515,6 +523,8 @@ class Normalizer:
         )  # fmt: skip
 
 
+# How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
+_BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
 _NO_STREAM = {
     "gzip": "the bytes are gzip, not text: feed decoded bytes (httpx: aiter_bytes, not aiter_raw).",
     "html": "the body is an HTML page, not a stream: look at the URL, the proxy and the status.",
@@ -563,11 +573,10 @@ def framed_by(start: str, wires: tuple[type[Parser], ...]) -> type[Parser]:
 
 
 def _unlike_any(payload: Any, wires: tuple[type[Parser], ...]) -> str:
-    seen = (
-        ", ".join(map(repr, list(payload)[:8])) if isinstance(payload, dict) else repr(payload)[:80]
-    )
+    fields = ", ".join(map(repr, list(payload)[:8])) if isinstance(payload, dict) else ""
+    seen = f"has the fields {fields}" if fields else f"is {payload!r:.80}"
     return (
-        f"cannot tell whose stream this is: the first payload has the fields {seen}; name the "
+        f"cannot tell whose stream this is: the first payload {seen}; name the "
         f"provider, one of: {', '.join(wire.name for wire in wires)}"
     )
 

@@ -12,7 +12,6 @@ Three shapes of wire, and a row of ``WIRES`` for each provider:
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -35,13 +34,23 @@ def repaired(provider: str, body: Any, orphans: Orphans) -> Repaired:
     entries = body if isinstance(body, list) else _entries(body, wire.container)
     if not isinstance(entries, list):  # a plain text, where the wire allows one
         return Repaired(body)
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise UsageError(f"entry {number} is no object but {type(entry).__name__}")
     work = _Work(orphans, has_past=_has_past(body))
-    mended = wire.mended(copy.deepcopy(entries), work)
+    mended = wire.mended([_copied(entry) for entry in entries], work)
     if not work.report and mended == entries:
         return Repaired(body)
     return Repaired(
         mended if isinstance(body, list) else {**body, wire.container: mended}, tuple(work.report)
     )
+
+
+def _copied(value: Any) -> Any:
+    """A copy in which nothing stands twice, even if the same object did: ids are changed in it."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def guessed(body: Any) -> str:
@@ -322,11 +331,12 @@ class _Blocks:
         blocks = [answer.block for answer in answers]
         kept = [b for b in content or () if not _is_in(b, (r.block for r in line.results))]
         there = [b for b in content or () if _is_in(b, [*blocks, *kept])]
-        if len(there) == len(blocks) + len(kept) and not self.results_first:
-            return [{**line.entry, self.key: there}]
-        if len(there) == len(blocks) + len(kept) and there != blocks + kept:
+        if len(there) < len(blocks) + len(kept) or there == blocks + kept:
+            there = blocks + kept
+        elif self.results_first:
             work.note("moved_result", answers[0], "results stand first in their message")
-        return [{**line.entry, self.key: blocks + kept}] if blocks or kept else []
+            there = blocks + kept
+        return [{**line.entry, self.key: there}] if there else []
 
     def _answered(self, answers: list[_Result]) -> list[Entry]:
         return [{"role": "user", self.key: [a.block for a in answers]}] if answers else []

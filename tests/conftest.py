@@ -251,3 +251,18 @@ class Messages:
             {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}},
             "message_delta",
         ) + sse({"type": "message_stop"}, "message_stop")
+
+
+# --- what was left out ----------------------------------------------------------------------------
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line on what was skipped and how to add it."""
+    reasons: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ").strip()
+        reasons[reason] = reasons.get(reason, 0) + 1
+    if reasons:
+        told = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
+        terminalreporter.write_line(f"left out: {told}. To add them all: .ci/run shows how.")

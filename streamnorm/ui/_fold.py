@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..errors import StreamnormError
 from ..events import (
     BrokenToolCall,
     Citation,
@@ -436,7 +437,18 @@ _HEARD: dict[type, _Heard] = {
 
 
 def _settled(fold: Fold, record: Any, out: list[Move]) -> None:
-    fold._returned(record.result(), out)
+    fold._returned(result_of(record), out)
+
+
+def result_of(record: Any) -> ToolResult:
+    """The result of a settled record. What lies on the disk is described: it is too big to show."""
+    try:
+        result: ToolResult = record.result()
+    except StreamnormError:
+        told = "; ".join(artifact.summary for artifact in record.artifacts)
+        call = ToolCall(0, record.id, record.name, record.arguments, "")
+        return ToolResult.for_call(call, f"[not shown: {told}]")
+    return result
 
 
 # Things of a loop that are told by their kind, as their modules need not be imported for a chat.

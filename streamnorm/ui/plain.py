@@ -26,7 +26,7 @@ from ..events import (
 from ..tools import ToolResult
 from ._encoder import INTERNAL, ErrorText, plain_error
 from ._encoder import Encoder as _Encoder
-from ._fold import Approval, Denied, Item, Move
+from ._fold import Approval, Denied, Item, Move, result_of
 from ._frames import SSE_HEADERS, safe_json
 from ._pace import WITHIN, Encoded
 
@@ -144,7 +144,7 @@ def _as_plain(item: Any) -> dict[str, Any] | None:
     if isinstance(item, Denied):
         return _of_call("denied", item, reason=item.reason)
     if getattr(item, "kind", "") == "settled":
-        return _as_plain(item.result())
+        return _as_plain(result_of(item))
     return event_to_dict(item) if type(item) in _EVENTS else None
 
 

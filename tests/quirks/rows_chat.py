@@ -245,7 +245,8 @@ CHAT = (
         16,
         "ids that are sent must have nine letters or digits",
         "a call's id is kept as the wire gave it; what is sent is rewritten by the encoder",
-        why_not="a matter of requests, not of streams: for the encoders to show",
+        why_not="a matter of requests, not of streams: "
+        "`tests/test_encode_pairing.py::test_calls_and_results_pair_on_every_wire`",
     ),
     # --- name and arguments -----------------------------------------------------------------------
     Quirk(
@@ -619,7 +620,6 @@ CHAT = (
             Case(
                 "openai_chat",
                 take="no_finish_reason",
-                notes=("finish.reread",),
                 calls=(("call_4AxrVIPkpwFlnUhBW7zQy2k8", *WEATHER),),
             ),
             Case("openai_chat", CUT, broken=(("f", "truncated"),), end="failed truncated"),
@@ -848,7 +848,8 @@ CHAT = (
         55,
         "a request is refused because `reasoning_content` was not sent back",
         "reasoning is told as such, so that it can be sent back",
-        why_not="a matter of requests, not of streams: for the encoders to show",
+        why_not="a matter of requests, not of streams: "
+        "`tests/test_encode_requests.py::test_chat_gets_reasoning_back_beside_calls_only`",
     ),
     Quirk(
         56,

@@ -346,6 +346,13 @@ def _ends() -> Iterator[Take]:
     c.delta(0, "", content="lo").finish("stop")
     yield c.take('finish_reason "" on every chunk is none', c.end())
 
+    c = Chat("chunk_without_choices", "gpt-audio-1.5").role().text("Twelve")
+    c.payload(c.body | {"usage": None, "obfuscation": "AMNUm9Vi"}).text(" boats.").finish("stop")
+    yield c.take("a chunk without choices is padding between the others", c.end())
+
+    c = Chat("ping_payload").role().payload({"type": "ping"}).text("Twelve boats.").finish("stop")
+    yield c.take("a relay keeps the connection alive by payloads of another wire", c.end())
+
     c = Chat("no_finish_reason").role().call(0, *WEATHER).raw(DONE)
     yield c.take("[DONE] without any finish_reason", c.wire)
 

@@ -31,6 +31,7 @@ class _Form(NamedTuple):
     text: str
     place: str
     within: str
+    more: dict[str, Any] = {}  # what its deltas say besides
 
 
 _MESSAGE = {"type": "message", "role": "assistant", "content": []}
@@ -38,6 +39,7 @@ FORMS = {
     "text": _Form(
         _MESSAGE, {"type": "output_text", "text": "", "annotations": []},
         "response.content_part", "response.output_text", "text", "content_index", "content",
+        {"logprobs": []},
     ),
     "refusal": _Form(
         _MESSAGE, {"type": "refusal", "refusal": ""},
@@ -105,7 +107,8 @@ class ResponsesServer(Server):
         told = self._telling
         if told is not None:
             told.texts.append(text)
-            yield self._event(f"{told.form.kind}.delta", **_where(told), delta=text)
+            more = told.form.more
+            yield self._event(f"{told.form.kind}.delta", **_where(told), delta=text, **more)
 
     def _begin(self, kind: str, part: int) -> Iterable[bytes]:
         form, index = FORMS[kind], self._place()
@@ -121,7 +124,7 @@ class ResponsesServer(Server):
             return
         form, text = told.form, "".join(told.texts)
         part = {**form.part, form.text: text}
-        yield self._event(f"{form.kind}.done", **_where(told), **{form.text: text})
+        yield self._event(f"{form.kind}.done", **_where(told), **{form.text: text}, **form.more)
         yield self._event(f"{form.part_kind}.done", **_where(told), part=part)
         done = {"id": told.id, **form.item, form.within: [part], "status": "completed"}
         yield self._done(told.at, item or done)
@@ -220,7 +223,9 @@ class ResponsesServer(Server):
         counts = usage.input or 0, usage.output or 0
         return {
             "input_tokens": counts[0], "output_tokens": counts[1], "total_tokens": sum(counts),
-            "input_tokens_details": {"cached_tokens": usage.cached_input or 0},
+            "input_tokens_details": {
+                "cached_tokens": usage.cached_input or 0, "cache_write_tokens": usage.cache_write or 0,
+            },
             "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
         }  # fmt: skip
 

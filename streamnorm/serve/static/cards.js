@@ -45,9 +45,9 @@ export class CallCards {
 }
 
 export class CallCard {
-  constructor(call, extra = null) {
+  constructor(call, extra = null, heading = "h3") {
     this.badges = h("div", { class: "badges" });
-    this.name = h("h3", { class: "call-name" });
+    this.name = h(heading, { class: "call-name" });
     this.id = h("code", { class: "call-id" });
     this.args = h("pre", { class: "call-args", tabindex: "0", "aria-label": "Arguments" });
     this.why = h("p", { class: "call-why" });
@@ -106,7 +106,7 @@ export class AnswerCard {
     this.thought = h("p", { class: "answer-text" });
     this.thinking = h("details", { class: "thinking" }, h("summary", {}, "Reasoning"), this.thought);
     this.results = h("div", { class: "results" });
-    this.element = h("section", { class: "card answer", "aria-label": "Answer" }, this.thinking, this.text, this.results);
+    this.element = h("div", { class: "card answer", role: "group", "aria-label": "Answer" }, this.thinking, this.text, this.results);
   }
 
   show(state) {
@@ -132,7 +132,7 @@ export class EndCard {
   constructor() {
     this.title = h("p", { class: "end-title" });
     this.more = h("p", { class: "end-more" });
-    this.element = h("section", { class: "card end", "aria-label": "End of the stream" }, this.title, this.more);
+    this.element = h("div", { class: "card end", role: "group", "aria-label": "End of the stream" }, this.title, this.more);
   }
 
   show(state) {

@@ -47,7 +47,7 @@ export function announce(sentence) {
 /** Keep a child in view inside its own scrolling box, without moving the page. */
 export function keepInView(box, child) {
   const margin = box.clientHeight * 0.25;
-  const top = child.offsetTop - box.offsetTop;
+  const top = child.offsetTop; // the box is positioned, so this counts from its own top
   if (top < box.scrollTop + 8) box.scrollTop = Math.max(0, top - margin);
   else if (top + child.offsetHeight > box.scrollTop + box.clientHeight - 8) {
     box.scrollTop = Math.min(top - 8, top + child.offsetHeight - box.clientHeight + margin);

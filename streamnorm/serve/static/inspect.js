@@ -2,7 +2,7 @@
 // Rule: what a cut stream reports is asked of the server, where the real pipe reads the cut bytes.
 // The page never decides by itself whether a call is whole.
 
-import { h, fill, say, announce } from "./dom.js";
+import { h, svg, fill, say, announce } from "./dom.js";
 import { get, post, takePath, cutPath } from "./api.js";
 import { nothing, take as fold } from "./fold.js";
 import { CallCards, AnswerCard, EndCard } from "./cards.js";
@@ -51,7 +51,7 @@ export class Inspector {
   }
 
   controls() {
-    this.playButton = h("button", { type: "button", class: "play", "aria-label": "Play", onclick: () => this.player.toggle() }, "▶");
+    this.playButton = h("button", { type: "button", class: "play", "aria-label": "Play", onclick: () => this.player.toggle() }, icon("play"));
     this.speed = h("select", { id: "speed", "aria-label": "Speed", onchange: () => { this.player.speed = Number(this.speed.value); } }, SPEEDS.map((speed) => h("option", { value: speed }, `${speed}×`)));
     this.speed.value = "1";
     this.clock = h("output", { class: "clock", for: "scrub" });
@@ -61,9 +61,9 @@ export class Inspector {
     this.cutReset = h("button", { type: "button", class: "quiet", onclick: () => this.cutTo(this.full.size) }, "Mend");
     return h("section", { class: "controls", "aria-label": "Timeline" },
       h("div", { class: "transport" },
-        h("button", { type: "button", class: "quiet icon", "aria-label": "One frame back", onclick: () => this.player.step(-1) }, "⏴"),
+        h("button", { type: "button", class: "quiet icon", "aria-label": "One frame back", onclick: () => this.player.step(-1) }, icon("back")),
         this.playButton,
-        h("button", { type: "button", class: "quiet icon", "aria-label": "One frame on", onclick: () => this.player.step(1) }, "⏵"),
+        h("button", { type: "button", class: "quiet icon", "aria-label": "One frame on", onclick: () => this.player.step(1) }, icon("on")),
         this.speed),
       h("div", { class: "tracks" }, h("div", { class: "track-strip" }, this.strip.element), this.scrub,
         h("div", { class: "cut-track" }, this.cutSlider)),
@@ -103,7 +103,8 @@ export class Inspector {
     this.label = label;
     this.picker.choose(this.full.name);
     this.head();
-    this.scrub.max = this.cutSlider.max = this.full.size;
+    this.scrub.max = this.cutSlider.max = this.full.size; // a value beyond the old end would be lost
+    this.cutSlider.value = this.full.size;
     this.strip.draw(this.full.frames, this.full.size);
     this.cutAt = this.full.size;
     this.use(this.full, this.full.frames.length);
@@ -176,7 +177,7 @@ export class Inspector {
   }
 
   playing(on) {
-    say(this.playButton, on ? "⏸" : "▶");
+    fill(this.playButton, icon(on ? "pause" : "play"));
     this.playButton.setAttribute("aria-label", on ? "Pause" : "Play");
     this.element.classList.toggle("is-playing", on);
   }
@@ -227,7 +228,7 @@ export class Inspector {
 
   sayCut() {
     const cut = this.cutAt < this.full.size;
-    say(this.cutWords, cut ? `✂ cut after ${this.cutAt.toLocaleString("en")} of ${this.full.size.toLocaleString("en")} bytes` : "✂ not cut");
+    say(this.cutWords, cut ? `✂ cut at ${this.cutAt.toLocaleString("en")} of ${this.full.size.toLocaleString("en")}` : "✂ not cut");
     this.cutReset.hidden = !cut;
     this.element.classList.toggle("is-cut", cut);
     this.cutSlider.setAttribute("aria-valuetext", cut ? `${this.cutAt} of ${this.full.size} bytes` : "not cut");
@@ -284,6 +285,14 @@ const SPOKEN = {
   finish: (event) => `finished: ${event.reason}`,
   failed: (event) => `failed: ${event.reason}`,
 };
+
+const ICONS = {
+  play: "M4 2.5 13 8l-9 5.5z",
+  pause: "M4 2.5h3v11H4zM9.5 2.5h3v11h-3z",
+  back: "M11 3v10L5 8zM4 3.5h1.4v9H4z",
+  on: "M5 3v10l6-5zM10.6 3.5H12v9h-1.4z",
+};
+const icon = (name) => svg("svg", { class: "sign", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
 function column(title, about, body) {
   return h("section", { class: `column column-${title.toLowerCase()}`, "aria-label": title },

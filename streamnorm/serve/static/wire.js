@@ -6,6 +6,7 @@ import { gist } from "./fold.js";
 import { hueOf } from "./cards.js";
 import { nodesOf, jsonNodes, laidOut, seconds } from "./text.js";
 
+const MANY = 400; // frames; from here on those out of sight are not laid out
 const MOST_SHOWN = 4000; // characters of a frame, and of an event's gist
 
 /** The frames as they came, each with the oddities that it raised. */
@@ -20,6 +21,7 @@ export class WireList {
     const words = new Map(notes.map((note) => [note.name, note]));
     this.rows = frames.map((frame, index) => frameRow(frame, index, words, () => this.onSeek(index + 1)));
     fill(this.element, this.rows);
+    this.element.classList.toggle("many", frames.length > MANY);
     this.now = null;
   }
 
@@ -44,8 +46,8 @@ export class WireList {
 function frameRow(frame, index, words, seek) {
   const raw = frame.raw.length > MOST_SHOWN ? `${frame.raw.slice(0, MOST_SHOWN)} … (${frame.raw.length} characters)` : frame.raw;
   return h("li", { class: `frame${frame.partial ? " partial" : ""}`, "data-frame": index },
-    h("button", { type: "button", class: "frame-number", onclick: seek, "aria-label": `frame ${index + 1}, at ${seconds(frame.at)}: go here` },
-      h("span", {}, String(index + 1)), h("span", { class: "frame-time" }, frame.at.toFixed(2))),
+    h("button", { type: "button", class: "frame-number", onclick: seek, title: `go to this frame, at ${seconds(frame.at)}` },
+      h("span", {}, h("span", { class: "unseen" }, "frame "), String(index + 1)), h("span", { class: "frame-time" }, frame.at.toFixed(2))),
     h("div", { class: "frame-body" },
       h("pre", {}, ...wireNodes(raw.replace(/\s+$/, ""))),
       frame.partial && h("p", { class: "cut-line" }, "✂ the wire ends here, inside a frame"),

@@ -1,0 +1,311 @@
+"""Payloads of a stream come in; any reader gets them all, from any position, now or later.
+
+Rule: append, then deliver. A payload has a number (1, 2, 3 … without a hole) before anybody sees it,
+and readers see only what is in the log. So a reader that comes back after number n gets exactly the
+rest, whoever dies in between; and what cannot be given is said: ``Gap`` if the position was trimmed
+or is unknown, ``Gone`` if the stream is, ``ProducerLost`` if its producer died and left no end.
+
+A stream belongs to an owner, and its id cannot be guessed (256 bits). For somebody else it is gone.
+A producer holds a lease and renews it; when it runs out, nobody waits any longer. Appending the same
+number again changes nothing, so an append whose answer was lost can be repeated.
+"""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
+
+import anyio
+
+from ...errors import StreamnormError, UsageError
+
+__all__ = [
+    "Busy",
+    "Conflict",
+    "Entry",
+    "EventLog",
+    "Gap",
+    "Gone",
+    "LogError",
+    "LogUnavailable",
+    "Page",
+    "ProducerLost",
+    "Reader",
+    "Writer",
+]
+
+LEASE = 15.0  # seconds after which a producer that says nothing is taken for dead
+KEEP_FOR = 3600.0  # seconds that a stream is kept after its last append
+PAGE = 512  # entries that a reader takes at once
+LONGEST = 512  # characters of an owner's or a chat's name
+
+State: TypeAlias = Literal["open", "done"]
+
+
+class LogError(StreamnormError):
+    """The base of what a log reports."""
+
+
+class Gap(LogError):
+    """The position is not in the log any more, or never was. ``first_available`` is what is."""
+
+    def __init__(self, first_available: int) -> None:
+        super().__init__(f"that position is not kept; the first one that is: {first_available}")
+        self.first_available = first_available
+
+
+class Gone(LogError):
+    """There is no such stream: expired, never there, or somebody else's. Nobody is told which."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such stream")
+
+
+class ProducerLost(LogError):
+    """The producer's lease ran out before it told an end: nothing more will come."""
+
+    def __init__(self) -> None:
+        super().__init__("the producer of this stream is gone and left no end")
+
+
+class Busy(LogError):
+    """The chat has a stream that is still told; ``stream`` is its id."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__("this chat has a stream that is still told: resume it, or stop it first")
+        self.stream = stream
+
+
+class Conflict(LogError):
+    """A number was appended twice with different payloads: two producers write one stream."""
+
+
+class LogUnavailable(LogError):
+    """The engine behind the log does not answer, or must not be used; the message says why."""
+
+
+class Entry(NamedTuple):
+    """One payload and its number."""
+
+    seq: int
+    data: bytes
+
+
+class Page(NamedTuple):
+    """What one look into the log shows.
+
+    ``first`` and ``last`` are the numbers that are kept (``last`` is ``first - 1`` when none is);
+    ``alive`` says whether the producer's lease holds.
+    """
+
+    entries: Sequence[Entry]
+    first: int
+    last: int
+    state: State
+    alive: bool
+
+
+class Bell:
+    """Rung once. A log knows it weakly: it is there while somebody waits for it."""
+
+    def __init__(self) -> None:
+        self.event = anyio.Event()
+
+    async def wait(self, within: float) -> None:
+        with anyio.move_on_after(within):
+            await self.event.wait()
+
+
+class EventLog(ABC):
+    """Where streams are kept while they are told. Three engines, one behaviour.
+
+    ::
+
+        writer = await log.create(owner="ann", chat="c1")
+        await writer.append([b"one", b"two"])
+        await writer.close()
+
+        async for entry in log.read(writer.stream, owner="ann", after=1):
+            print(entry.seq, entry.data)
+    """
+
+    lease: float = LEASE
+    poll: float = 1.0  # seconds between looks where nobody rings
+
+    def __init__(self) -> None:
+        self._bells: WeakValueDictionary[str, Bell] = WeakValueDictionary()
+
+    async def create(self, *, owner: str, chat: str | None = None) -> Writer:
+        """A new stream. A chat has one at a time: ``Busy`` if another is still told."""
+        _named(owner, "owner")
+        if chat is not None:
+            _named(chat, "chat")
+        stream = secrets.token_urlsafe(32)
+        await self._create(stream, owner, chat)
+        return Writer(self, stream)
+
+    async def active(self, *, owner: str, chat: str) -> str | None:
+        """The stream of this chat that is still told, or None."""
+        stream = await self._chat_stream(owner, chat)
+        if stream is None:
+            return None
+        with suppress(Gone):
+            page = await self._look(stream, owner, 0, 0)
+            return stream if page.state == "open" and page.alive else None
+        return None
+
+    def read(self, stream: str, *, owner: str, after: int = 0) -> Reader:
+        """The entries after number ``after``, then each new one, to the end of the stream."""
+        return Reader(self, stream, owner, after)
+
+    @abstractmethod
+    async def stop(self, stream: str, *, owner: str) -> None:
+        """Ask the producer, wherever it runs, to stop. ``Gone`` as for a read."""
+
+    async def aclose(self) -> None:
+        """Close what the log holds open."""
+        return
+
+    async def __aenter__(self) -> EventLog:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    # --- of each engine ---------------------------------------------------------------------------
+
+    @abstractmethod
+    async def _create(self, stream: str, owner: str, chat: str | None) -> None:
+        """Keep a new stream, or raise ``Busy``."""
+
+    @abstractmethod
+    async def _chat_stream(self, owner: str, chat: str) -> str | None:
+        """The last stream of this chat."""
+
+    @abstractmethod
+    async def _append(
+        self, stream: str, first: int, payloads: Sequence[bytes], state: State
+    ) -> bool:
+        """Keep the payloads under the numbers from ``first``, renew the lease; told to stop?"""
+
+    @abstractmethod
+    async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
+        """Entries after ``after``, at most ``limit``, or ``Gone``."""
+
+    def _bell(self, stream: str) -> Bell:
+        """What is rung at the next append; taken before a look, so that none is missed."""
+        bell = self._bells.get(stream)
+        if bell is None:
+            bell = self._bells[stream] = Bell()
+        return bell
+
+    def _ring(self, stream: str) -> None:
+        if (bell := self._bells.pop(stream, None)) is not None:
+            bell.event.set()
+
+
+class Writer:
+    """The producer's side of one stream. ``append`` returns True once somebody asked to stop."""
+
+    def __init__(self, log: EventLog, stream: str, last: int = 0) -> None:
+        self.log = log
+        self.stream = stream
+        self.last = last
+        self._turn = anyio.Lock()
+        self._closed = False
+
+    async def append(self, payloads: Sequence[bytes]) -> bool:
+        """Keep these payloads. When this returns they are in the log, and only then told."""
+        return await self._add(payloads, "open")
+
+    async def beat(self) -> bool:
+        """Renew the lease; to be called every third of it while nothing is appended."""
+        return await self._add((), "open")
+
+    async def close(self, payloads: Sequence[bytes] = ()) -> None:
+        """Keep the last payloads and say that there are no more."""
+        if not self._closed:
+            await self._add(payloads, "done")
+            self._closed = True
+
+    async def _add(self, payloads: Sequence[bytes], state: State) -> bool:
+        if self._closed:
+            raise UsageError("this stream is closed; nothing can be appended")
+        # Shielded: a producer that is stopped in the middle must know what was kept.
+        async with self._turn:
+            with anyio.CancelScope(shield=True):
+                asked = await self.log._append(self.stream, self.last + 1, payloads, state)
+                self.last += len(payloads)
+        return asked
+
+
+class Reader:
+    """The reader's side: an async iterator of entries. It holds no task and no scope.
+
+    ``page`` gives what is there as a list and waits if there is nothing; an empty list is the end.
+    """
+
+    def __init__(self, log: EventLog, stream: str, owner: str, after: int) -> None:
+        self.log, self.stream, self.owner = log, stream, owner
+        self.after = after
+        self._rest: list[Entry] = []
+        self.over = False
+
+    def __aiter__(self) -> Reader:
+        return self
+
+    async def __anext__(self) -> Entry:
+        if not self._rest:
+            self._rest = list(reversed(await self.page() or ()))
+            if not self._rest:
+                raise StopAsyncIteration
+        return self._rest.pop()
+
+    async def page(self, within: float | None = None) -> list[Entry] | None:
+        """The next entries; an empty list at the end; None if none came within so many seconds."""
+        until = None if within is None else anyio.current_time() + within
+        while not self.over:
+            bell = self.log._bell(self.stream)
+            page = await self.log._look(self.stream, self.owner, self.after, PAGE)
+            entries = self._fitting(page)
+            if entries:
+                self.after = entries[-1].seq
+                return entries
+            if page.state == "done":
+                self.over = True
+            elif not page.alive:
+                raise ProducerLost
+            elif until is not None and anyio.current_time() >= until:
+                return None
+            else:
+                await bell.wait(self._patience(until))
+        return []
+
+    def _fitting(self, page: Page) -> list[Entry]:
+        """The entries, if they follow on from where the reader is."""
+        entries = list(page.entries)
+        if self.after + 1 < page.first or self.after > page.last:
+            raise Gap(page.first)
+        expected = range(self.after + 1, self.after + 1 + len(entries))
+        if any(entry.seq != seq for entry, seq in zip(entries, expected, strict=True)):
+            raise Gap(page.first)
+        return entries
+
+    def _patience(self, until: float | None) -> float:
+        poll = min(self.log.poll, self.log.lease / 3)
+        return poll if until is None else max(0.0, min(poll, until - anyio.current_time()))
+
+
+def _named(name: str, what: str) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
+        raise UsageError(f"the {what} is a text of 1 to {LONGEST} characters")

@@ -1,0 +1,293 @@
+"""Streams in Redis: for more than one machine. Redis Streams are the log; nothing is invented here.
+
+Rule: the number of an entry is its id in the stream (``7-0``), so that the engine itself refuses it
+twice, and a hole is seen. Each change is one script, atomic. A lease is a key that expires by the
+server's own clock. Readers are rung through pub/sub, on one connection per process, and look every
+``poll`` seconds anyway: a ring that gets lost delays and never loses.
+
+A Redis that loses acknowledged entries when it dies (no append-only file), or throws keys away when
+memory is short, is refused unless ``allow_loss=True``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError, TimeoutError
+
+from ...sources import spawn
+from .base import (
+    KEEP_FOR,
+    LEASE,
+    Busy,
+    Conflict,
+    Entry,
+    EventLog,
+    Gone,
+    LogUnavailable,
+    Page,
+    State,
+)
+
+__all__ = ["RedisLog"]
+
+RETRIES, LONGEST_PAUSE = 40, 0.5  # a restart of the server is waited out: some twenty seconds
+TOO_OLD = (6, 2)
+
+# KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
+CREATE = """
+if KEYS[4] ~= '' then
+  local running = redis.call('GET', KEYS[4])
+  if running then
+    local state = redis.call('HGET', ARGV[5] .. '{' .. running .. '}:meta', 'state')
+    if state == 'open' and redis.call('EXISTS', ARGV[5] .. '{' .. running .. '}:lease') == 1 then
+      return running
+    end
+  end
+  redis.call('SET', KEYS[4], ARGV[1], 'PX', ARGV[4])
+end
+redis.call('HSET', KEYS[2], 'owner', ARGV[2], 'state', 'open', 'last', 0)
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
+return false
+"""
+
+# KEYS: stream, meta, lease   ARGV: first, state, lease ms, keep ms, entries kept (0: all), bell, data…
+APPEND = """
+local last = tonumber(redis.call('HGET', KEYS[2], 'last'))
+if not last then return redis.error_reply('GONE') end
+local seq = tonumber(ARGV[1])
+if seq > last + 1 then return redis.error_reply('CONFLICT ' .. seq) end
+for i = 7, #ARGV do
+  local id = seq .. '-0'
+  if seq > last then
+    redis.call('XADD', KEYS[1], id, 'd', ARGV[i])
+    last = seq
+  else
+    local kept = redis.call('XRANGE', KEYS[1], id, id)
+    if #kept == 1 and kept[1][2][2] ~= ARGV[i] then
+      return redis.error_reply('CONFLICT ' .. seq)
+    end
+  end
+  seq = seq + 1
+end
+redis.call('HSET', KEYS[2], 'state', ARGV[2], 'last', last)
+if tonumber(ARGV[5]) > 0 then redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[5]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
+redis.call('PUBLISH', ARGV[6], 1)
+return redis.call('HEXISTS', KEYS[2], 'stopped')
+"""
+
+# KEYS: stream, meta, lease   ARGV: owner, after, limit
+LOOK = """
+local meta = redis.call('HMGET', KEYS[2], 'owner', 'state', 'last')
+if not meta[1] or meta[1] ~= ARGV[1] then return redis.error_reply('GONE') end
+local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)
+local entries = {}
+if tonumber(ARGV[3]) > 0 then
+  entries = redis.call('XRANGE', KEYS[1], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])
+end
+return {entries, first[1] and first[1][1] or '', meta[2], meta[3], redis.call('EXISTS', KEYS[3])}
+"""
+
+# KEYS: meta   ARGV: owner, bell
+STOP = """
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return redis.error_reply('GONE') end
+redis.call('HSET', KEYS[1], 'stopped', 1)
+redis.call('PUBLISH', ARGV[2], 1)
+return 1
+"""
+
+
+class RedisLog(EventLog):
+    """An ``EventLog`` in Redis 6.2 or later, with the append-only file on.
+
+    ::
+
+        async with RedisLog("redis://10.0.0.5:6379/0") as log: ...
+
+    ``prefix`` keeps several applications apart in one database.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        lease: float = LEASE,
+        keep_for: float = KEEP_FOR,
+        keep: int | None = None,
+        poll: float = 1.0,
+        prefix: str = "streamnorm",
+        allow_loss: bool = False,
+    ) -> None:
+        super().__init__()
+        self.lease, self.poll = lease, poll
+        self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
+        self._allow_loss = allow_loss
+        retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
+        self._redis: Any = Redis.from_url(
+            url, retry=retry, retry_on_error=[RedisConnectionError, TimeoutError]
+        )
+        scripts = (CREATE, APPEND, LOOK, STOP)
+        self._scripts = {script: self._redis.register_script(script) for script in scripts}
+        self._checked = False
+        self._check_turn: anyio.Lock | None = None
+        self._ears = _Ears(self._redis, prefix, self._ring)
+
+    async def aclose(self) -> None:
+        await self._ears.aclose()
+        await self._redis.aclose()
+
+    async def check(self) -> None:
+        """Refuse a Redis that would lose what it acknowledged; done before the first use."""
+        if self._check_turn is None:
+            self._check_turn = anyio.Lock()
+        async with self._check_turn:
+            if not self._checked:
+                await self._check()
+                self._checked = True
+
+    async def _check(self) -> None:
+        info = await self._ask(self._redis.info)
+        version = tuple(int(n) for n in str(info["redis_version"]).split(".")[:2])
+        if version < TOO_OLD:
+            raise LogUnavailable("this Redis is older than 6.2")
+        if not self._allow_loss and (why := _losses(info)):
+            raise LogUnavailable(f"{why}, or pass allow_loss=True to accept that streams get lost")
+
+    async def stop(self, stream: str, *, owner: str) -> None:
+        await self._script(STOP, [self._key(stream, "meta")], [owner, self._ears.name(stream)])
+
+    async def _create(self, stream: str, owner: str, chat: str | None) -> None:
+        keys = [*self._keys(stream), self._chat_key(owner, chat) if chat is not None else ""]
+        args = [stream, owner, _ms(self.lease), _ms(self._keep_for), f"{self._prefix}:"]
+        running = await self._script(CREATE, keys, args)
+        if (
+            running and running.decode() != stream
+        ):  # its own id: a reply got lost, and was asked again
+            raise Busy(running.decode())
+
+    async def _chat_stream(self, owner: str, chat: str) -> str | None:
+        await self.check()
+        found = await self._ask(self._redis.get, self._chat_key(owner, chat))
+        return None if found is None else str(found.decode())
+
+    async def _append(
+        self, stream: str, first: int, payloads: Sequence[bytes], state: State
+    ) -> bool:
+        args = [
+            first, state, _ms(self.lease), _ms(self._keep_for), self._keep or 0,
+            self._ears.name(stream), *payloads,
+        ]  # fmt: skip
+        return bool(await self._script(APPEND, self._keys(stream), args))
+
+    async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
+        self._ears.open()
+        found = await self._script(LOOK, self._keys(stream), [owner, after, limit])
+        rows, first, state, last, alive = found
+        entries = [Entry(_seq(id), fields[1]) for id, fields in rows]
+        kept = int(last)
+        return Page(entries, _seq(first) if first else kept + 1, kept, state.decode(), bool(alive))
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    def _keys(self, stream: str) -> list[str]:
+        return [self._key(stream, part) for part in ("log", "meta", "lease")]
+
+    def _key(self, stream: str, part: str) -> str:
+        return f"{self._prefix}:{{{stream}}}:{part}"
+
+    def _chat_key(self, owner: str, chat: str) -> str:
+        name = hashlib.sha256(f"{len(owner)}:{owner}{chat}".encode("utf-8", "surrogatepass"))
+        return f"{self._prefix}:chat:{name.hexdigest()}"
+
+    async def _script(self, script: str, keys: list[str], args: list[Any]) -> Any:
+        await self.check()
+        try:
+            return await self._ask(self._scripts[script], keys, args)
+        except ResponseError as error:
+            if str(error).startswith("GONE"):
+                raise Gone from None
+            if str(error).startswith("CONFLICT"):
+                raise Conflict(f"a number was told twice, differently: {error}") from None
+            raise LogUnavailable(f"Redis refused: {error}") from error
+
+    async def _ask(self, ask: Any, *args: Any) -> Any:
+        try:
+            return await ask(*args)
+        except ResponseError:
+            raise
+        except RedisError as error:
+            raise LogUnavailable(f"Redis does not answer: {error}") from error
+
+
+class _Ears:
+    """One connection that hears which streams have news, for all readers of this process."""
+
+    def __init__(self, redis: Any, prefix: str, ring: Callable[[str], None]) -> None:
+        self._redis, self._prefix, self._ring = redis, prefix, ring
+        self._scope = anyio.CancelScope()
+        self._ended: anyio.Event | None = None
+
+    def name(self, stream: str) -> str:
+        return f"{self._prefix}:bell:{stream}"
+
+    def open(self) -> None:
+        if self._ended is None:
+            self._ended = anyio.Event()
+            spawn(self._listen)
+
+    async def aclose(self) -> None:
+        self._scope.cancel()
+        if self._ended is not None:
+            await self._ended.wait()
+
+    async def _listen(self) -> None:
+        pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
+        try:
+            with self._scope:
+                while True:
+                    await self._hear(pubsub)
+        finally:
+            with suppress(RedisError), anyio.CancelScope(shield=True):
+                await pubsub.aclose()
+            if self._ended is not None:
+                self._ended.set()
+
+    async def _hear(self, pubsub: Any) -> None:
+        try:
+            if not pubsub.subscribed:
+                await pubsub.psubscribe(self.name("*"))
+            message = await pubsub.get_message(timeout=1.0)
+        except (RedisError, OSError):  # it is away; readers look by themselves meanwhile
+            await anyio.sleep(LONGEST_PAUSE)
+            return
+        if message is not None:
+            self._ring(message["channel"].decode().removeprefix(self.name("")))
+
+
+def _losses(info: dict[str, Any]) -> str | None:
+    """Why this Redis would lose entries that it acknowledged, and what to set."""
+    if not info.get("aof_enabled"):
+        return "this Redis has no append-only file and forgets when it dies: set `appendonly yes`"
+    if info.get("maxmemory") and info.get("maxmemory_policy") != "noeviction":
+        return "this Redis throws keys away when memory is short: set `maxmemory-policy noeviction`"
+    return None
+
+
+def _seq(id: bytes) -> int:
+    return int(id.split(b"-", 1)[0])
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
