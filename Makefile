@@ -59,6 +59,8 @@ golden: $(DEV) ## write the golden events beside each take in recordings/
 everything: $(DEV) ## install the clients of others that tests can read streams with
 	@echo "==> installing the clients of others"
 	@$(PIP) install -q -e '.[dev,sdks]'
+	@# its types are compared with our tables; the pins of its server parts exclude the others
+	@$(PIP) install -q --no-deps azure-ai-agentserver-responses azure-ai-agentserver-core
 
 clean: ## remove the environments, caches and build results
 	@echo "==> removing the environments, caches and build results"

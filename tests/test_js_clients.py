@@ -10,27 +10,33 @@ import json
 import math
 import os
 import shutil
+import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from anyio.streams.text import TextReceiveStream
 
 from streamnorm import (
     BrokenToolCall,
     Failed,
     Finish,
+    Reasoning,
     StreamStart,
     TextDelta,
     ToolCall,
     ToolResult,
+    Turn,
     event_from_dict,
 )
 from streamnorm.tools import json_text
 from streamnorm.ui import Approval, Denied, ag_ui, vercel
 from streamnorm.ui._frames import stream_bytes
+from streamnorm.ui.inbox import Inbox, from_ag_ui, from_ai_sdk
 from tests.conftest import RECORDINGS, take_id
 
 NPM = os.environ.get("STREAMNORM_NPM", "")
@@ -39,7 +45,7 @@ needs_node = pytest.mark.skipif(
     not (NPM and shutil.which("node") and (Path(NPM) / "node_modules").is_dir()),
     reason="STREAMNORM_NPM names no folder with the npm packages, or there is no node",
 )
-pytestmark = [needs_node, pytest.mark.xdist_group("node")]
+pytestmark = needs_node
 
 
 # --- what is read ---------------------------------------------------------------------------------
@@ -106,22 +112,27 @@ def read_by(script: str, bodies: Iterator[tuple[str, bytes]], *arguments: str) -
     return {one["name"]: one for one in seen}
 
 
-@pytest.fixture(scope="module")
-def ai_sdk() -> dict[str, Any]:
-    return read_by("ai_sdk.mjs", streams(lambda: vercel.Encoder(message_id="m"), vercel.lost))
+# One test per client, not one per check: Node reads everything once, whoever runs the tests.
+
+
+def test_the_ai_sdk_reads_every_take_as_it_was_meant() -> None:
+    seen = read_by("ai_sdk.mjs", streams(lambda: vercel.Encoder(message_id="m"), vercel.lost))
+    for check in AI_SDK:
+        check(seen)
+
+
+@pytest.mark.parametrize("package", ["@ag-ui/client", "ag-ui-client-old"])
+def test_ag_ui_clients_read_every_take_as_it_was_meant(package: str) -> None:
+    version = "1.0" if package == "@ag-ui/client" else None
+    seen = read_by("ag_ui.mjs", streams(ag_ui_encoder(version), ag_ui.lost), package)
+    for check in AG_UI:
+        check(seen)
 
 
 def ag_ui_encoder(version: str | None) -> Callable[[], Any]:
     return lambda: ag_ui.Encoder(
         thread_id="t", run_id="r", message_id="m", protocol_version=version
     )
-
-
-@pytest.fixture(scope="module", params=["@ag-ui/client", "ag-ui-client-old"])
-def http_agent(request: pytest.FixtureRequest) -> dict[str, Any]:
-    version = "1.0" if request.param == "@ag-ui/client" else None
-    seen = streams(ag_ui_encoder(version), ag_ui.lost)
-    return read_by("ag_ui.mjs", seen, request.param)
 
 
 # --- what must be so ------------------------------------------------------------------------------
@@ -169,19 +180,19 @@ def tools_of(one: dict[str, Any]) -> list[dict[str, Any]]:
     return [p for p in parts_of(one) if p["type"].startswith("tool-")]
 
 
-def test_the_ai_sdk_reads_every_take(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_reads_every_take(ai_sdk: dict[str, Any]) -> None:
     assert_no_protocol_error(ai_sdk)
     assert len(ai_sdk) == 4 * (len(takes()) + len(LOOPS))
 
 
-def test_the_ai_sdk_is_left_with_nothing_open(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_is_left_with_nothing_open(ai_sdk: dict[str, Any]) -> None:
     for name, one in ai_sdk.items():
         states = {part.get("state") for part in parts_of(one)}
         assert not states & {"streaming", "input-streaming"}, name
         assert one["finish"], name
 
 
-def test_the_ai_sdk_hears_the_same_calls(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_hears_the_same_calls(ai_sdk: dict[str, Any]) -> None:
     for name, events in takes().items():
         heard = {p["toolMetadata"]["streamnorm"]["id"]: p for p in tools_of(ai_sdk[name])}
         done = [p for p in heard.values() if "checksum" in p["toolMetadata"]["streamnorm"]]
@@ -195,14 +206,14 @@ def test_the_ai_sdk_hears_the_same_calls(ai_sdk: dict[str, Any]) -> None:
                 assert part["state"].startswith(("input-available", "output-")), name
 
 
-def test_the_ai_sdk_hears_broken_calls_as_errors(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_hears_broken_calls_as_errors(ai_sdk: dict[str, Any]) -> None:
     for name, events in takes().items():
         ended = [p for p in tools_of(ai_sdk[name]) if "broken" in p["toolMetadata"]["streamnorm"]]
         assert [p["state"] for p in ended] == ["output-error"] * len(broken(events)), name
         assert sorted(p["input"] for p in ended) == sorted(b.raw for b in broken(events)), name
 
 
-def test_the_ai_sdk_hears_the_same_text(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_hears_the_same_text(ai_sdk: dict[str, Any]) -> None:
     for name, events in takes().items():
         heard = "".join(p["text"] for p in parts_of(ai_sdk[name]) if p["type"] == "text")
         if len(texts(events)) < 2:
@@ -211,7 +222,7 @@ def test_the_ai_sdk_hears_the_same_text(ai_sdk: dict[str, Any]) -> None:
             assert sorted(heard) == sorted("".join(texts(events))), name
 
 
-def test_the_ai_sdk_hears_failures(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_hears_failures(ai_sdk: dict[str, Any]) -> None:
     for name, events in takes().items():
         failed = isinstance(events[-1], Failed)
         stopped = failed and events[-1].reason == "cancelled"
@@ -219,7 +230,7 @@ def test_the_ai_sdk_hears_failures(ai_sdk: dict[str, Any]) -> None:
         assert bool(ai_sdk[name].get("aborted")) == stopped, name
 
 
-def test_the_ai_sdk_follows_a_loop(ai_sdk: dict[str, Any]) -> None:
+def the_ai_sdk_follows_a_loop(ai_sdk: dict[str, Any]) -> None:
     first, second = tools_of(ai_sdk["loop/two_steps"])
     assert (first["toolCallId"], first["state"], first["output"]) == (
         "call_0", "output-available", {"paid": True},
@@ -234,6 +245,30 @@ def test_the_ai_sdk_follows_a_loop(ai_sdk: dict[str, Any]) -> None:
     assert ai_sdk["loop/stopped"]["aborted"]
 
 
+def what_the_ai_sdk_would_post_back_is_the_same_turn(ai_sdk: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        if message := ai_sdk[name].get("message"):
+            inbox = from_ai_sdk({"id": "c", "messages": [message]})
+            assert_same_turn(inbox, Turn.from_events(events), name)
+
+
+def assert_same_turn(inbox: Inbox, turn: Turn, name: str) -> None:
+    """Text, whole calls, their ids, provenance and echoes: as if it had never left the server."""
+    turns = inbox.conversation.turns
+    if any(p.choice for p in turn.parts if isinstance(p, ToolCall)) or "two_c" in name:
+        return
+    assert "".join(t.text for t in turns if t.role == "assistant") == turn.text, name
+    mine = [p for p in turn.parts if isinstance(p, ToolCall)]
+    theirs = [p for t in turns for p in t.parts if isinstance(p, ToolCall)]
+    assert [(c.id, c.name, c.provenance, c.echo, c.runs_on) for c in theirs] == [
+        (c.id, c.name, c.provenance, c.echo, c.runs_on) for c in mine
+    ], name
+    assert all(same(c.arguments, d.arguments) for c, d in zip(mine, theirs, strict=True)), name
+    kept = [e for p in turn.parts if isinstance(p, Reasoning) for e in p.echoes]
+    back = [e for t in turns for p in t.parts if isinstance(p, Reasoning) for e in p.echoes]
+    assert sorted(map(json_text, back)) == sorted(map(json_text, kept)), name
+
+
 # --- AG-UI ----------------------------------------------------------------------------------------
 
 
@@ -241,12 +276,12 @@ def calls_of(one: dict[str, Any]) -> list[dict[str, Any]]:
     return [call for m in one["messages"] for call in m.get("toolCalls") or []]
 
 
-def test_ag_ui_clients_read_every_take(http_agent: dict[str, Any]) -> None:
+def ag_ui_clients_read_every_take(http_agent: dict[str, Any]) -> None:
     assert_no_protocol_error(http_agent)
     assert len(http_agent) == 4 * (len(takes()) + len(LOOPS))
 
 
-def test_ag_ui_clients_hear_the_same_calls(http_agent: dict[str, Any]) -> None:
+def ag_ui_clients_hear_the_same_calls(http_agent: dict[str, Any]) -> None:
     for name, events in takes().items():
         heard = [(call["metadata"]["streamnorm"], call) for call in calls_of(http_agent[name])]
         done = {facts["checksum"]: call for facts, call in heard if "checksum" in facts}
@@ -257,7 +292,7 @@ def test_ag_ui_clients_hear_the_same_calls(http_agent: dict[str, Any]) -> None:
             assert json.loads(function["arguments"]) == json.loads(json_text(call.arguments)), name
 
 
-def test_ag_ui_clients_hear_broken_calls_answered(http_agent: dict[str, Any]) -> None:
+def ag_ui_clients_hear_broken_calls_answered(http_agent: dict[str, Any]) -> None:
     for name, events in takes().items():
         one = http_agent[name]
         ended = [c for c in calls_of(one) if "broken" in c["metadata"]["streamnorm"]]
@@ -267,21 +302,28 @@ def test_ag_ui_clients_hear_broken_calls_answered(http_agent: dict[str, Any]) ->
         assert {c["id"] for c in ended} <= answered, name
 
 
-def test_ag_ui_clients_hear_the_same_text(http_agent: dict[str, Any]) -> None:
+def ag_ui_clients_hear_the_same_text(http_agent: dict[str, Any]) -> None:
     for name, events in takes().items():
         messages = http_agent[name]["messages"]
         heard = [m["content"] for m in messages if m["role"] == "assistant" and m.get("content")]
         assert sorted(heard) == texts(events), name
 
 
-def test_ag_ui_clients_hear_failures(http_agent: dict[str, Any]) -> None:
+def ag_ui_clients_hear_failures(http_agent: dict[str, Any]) -> None:
     for name, events in takes().items():
         one, failed = http_agent[name], isinstance(events[-1], Failed)
         cancelled = one.get("finished", {}).get("outcome") == {"type": "cancelled"}
         assert (bool(one["told"]) or cancelled) == failed, name
 
 
-def test_ag_ui_clients_follow_a_loop(http_agent: dict[str, Any]) -> None:
+def what_ag_ui_clients_would_post_back_is_the_same_turn(http_agent: dict[str, Any]) -> None:
+    for name, events in takes().items():
+        messages = http_agent[name]["messages"][1:]
+        inbox = from_ag_ui({"threadId": "t", "runId": "r2", "messages": messages})
+        assert_same_turn(inbox, Turn.from_events(events), name)
+
+
+def ag_ui_clients_follow_a_loop(http_agent: dict[str, Any]) -> None:
     messages = http_agent["loop/two_steps"]["messages"]
     assert [m["role"] for m in messages] == [
         "user", "assistant", "tool", "assistant", "tool", "assistant",
@@ -291,3 +333,74 @@ def test_ag_ui_clients_follow_a_loop(http_agent: dict[str, Any]) -> None:
     assert asks["interrupts"][0] == {
         "id": "ask_1", "reason": "tool_approval", "toolCallId": "call_0", "message": "5 €",
     }  # fmt: skip
+
+
+AI_SDK = [
+    the_ai_sdk_reads_every_take,
+    the_ai_sdk_is_left_with_nothing_open,
+    the_ai_sdk_hears_the_same_calls,
+    the_ai_sdk_hears_broken_calls_as_errors,
+    the_ai_sdk_hears_the_same_text,
+    the_ai_sdk_hears_failures,
+    the_ai_sdk_follows_a_loop,
+    what_the_ai_sdk_would_post_back_is_the_same_turn,
+]
+AG_UI = [
+    ag_ui_clients_read_every_take,
+    ag_ui_clients_hear_the_same_calls,
+    ag_ui_clients_hear_broken_calls_answered,
+    ag_ui_clients_hear_the_same_text,
+    ag_ui_clients_hear_failures,
+    what_ag_ui_clients_would_post_back_is_the_same_turn,
+    ag_ui_clients_follow_a_loop,
+]
+
+
+# --- coming back over a real socket ---------------------------------------------------------------
+
+
+async def test_the_ai_sdk_comes_back_to_a_running_answer() -> None:
+    """Its transport drops the connection in mid-stream, and reads all of it when it comes back."""
+    pytest.importorskip("starlette")
+    uvicorn = pytest.importorskip("uvicorn")
+    from starlette.applications import Starlette
+
+    from streamnorm.ui.router import Chat, chat_router
+
+    gate = anyio.Event()
+
+    async def loop(chat: Chat) -> AsyncIterator[Any]:
+        for event in LOOPS["loop/two_steps"][:2]:
+            yield event
+        await gate.wait()
+        for event in LOOPS["loop/two_steps"][2:]:
+            yield event
+
+    async def ask(chat: Chat) -> AsyncIterator[Any]:
+        return loop(chat)
+
+    router = chat_router(ask, owner=lambda request: request.headers.get("x-user"))
+    config = uvicorn.Config(
+        Starlette(routes=list(router.routes)), log_level="error", lifespan="off", ws="none"
+    )
+    server, listener = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
+    api = f"http://127.0.0.1:{listener.getsockname()[1]}/api/chat"
+    lines: list[str] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: server.serve(sockets=[listener]))
+        command = ["node", str(JS / "resume.mjs"), api]
+        async with await anyio.open_process(command, stderr=None) as node:
+            assert node.stdout is not None
+            rest = ""
+            async for text in TextReceiveStream(node.stdout):
+                *whole, rest = (rest + text).split("\n")
+                lines += whole
+                if "reconnected" in lines:
+                    gate.set()
+        server.should_exit = True
+    assert lines[:3] == ["idle", "dropped", "reconnected"]
+    message = json.loads(lines[3])
+    assert [p["text"] for p in message["parts"] if p["type"] == "text"] == ["Paying.", "Paid once."]
+    assert [p["state"] for p in message["parts"] if p["type"] == "tool-pay"] == [
+        "output-available", "output-error",
+    ]  # fmt: skip

@@ -6,6 +6,7 @@ A loop here is a function of events that waits where a test tells it to.
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -24,6 +25,8 @@ from streamnorm import Finish, StreamStart, TextDelta, ToolCall, ToolResult, Usa
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 from streamnorm.ui.router import Chat, chat_router
 
+REDIS = os.environ.get("STREAMNORM_REDIS", "")
+needs_redis = pytest.mark.skipif(not REDIS, reason="STREAMNORM_REDIS names no Redis")
 CALL = ToolCall(0, "call_1", "pay", {"euro": 5}, '{"euro":5}')
 ANSWER: list[Any] = [
     StreamStart("anthropic", "m", "r"), TextDelta("Paying "), TextDelta("now."), CALL,
@@ -248,11 +251,20 @@ def test_the_owner_check_must_be_given() -> None:
 # --- coming back ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=needs_redis)])
 async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
-    made: EventLog = MemoryLog() if request.param == "memory" else SQLiteLog(tmp_path / "log.db")
-    async with made:
+    async with _log(request.param, tmp_path) as made:
         yield made
+
+
+def _log(kind: str, folder: Path) -> EventLog:
+    if kind == "memory":
+        return MemoryLog()
+    if kind == "sqlite":
+        return SQLiteLog(folder / "log.db")
+    from streamnorm.ui.log import RedisLog
+
+    return RedisLog(REDIS, prefix=f"test-{os.getpid()}-{folder.name}", poll=0.05)
 
 
 @pytest.mark.parametrize("protocol", BODIES)

@@ -15,7 +15,6 @@ import pytest
 
 from streamnorm import event_to_json
 from streamnorm.errors import UsageError
-
 from tests.conftest import RECORDINGS, load, over_takes, run
 
 pytest.importorskip("starlette", reason="the page needs the extra ui: pip install 'streamnorm[ui]'")
@@ -96,7 +95,8 @@ async def test_the_list_names_every_take_and_each_can_be_opened(client: Client) 
 
 
 @pytest.mark.parametrize(
-    "name", ["anthropic/nowhere", "..%2f..%2fpyproject", "../../pyproject.toml", "anthropic", "%00", ""]
+    "name",
+    ["anthropic/nowhere", "..%2f..%2fpyproject", "../../pyproject.toml", "anthropic", "%00", ""],
 )
 async def test_a_take_that_is_not_listed_does_not_exist(client: Client, name: str) -> None:
     answer = await client.get(f"/api/takes/{name}/x")
@@ -187,7 +187,9 @@ async def test_a_page_of_another_origin_may_not_post_unless_allowed() -> None:
 
 
 async def test_json_never_holds_what_html_would_take_for_its_own(client: Client) -> None:
-    data = b'data: {"choices":[{"delta":{"content":"<img src=x onerror=alert(1)>\xe2\x80\xa8&"}}]}\n\n'
+    data = (
+        b'data: {"choices":[{"delta":{"content":"<img src=x onerror=alert(1)>\xe2\x80\xa8&"}}]}\n\n'
+    )
     text = (await client.post("/api/uploads?provider=openai_chat", content=data)).text
     assert not {"<", ">", "&", "\u2028"} & set(text)
     assert "\\u003cimg" in text
@@ -271,7 +273,7 @@ async def reach(client: Client, kind: str, act: Callable[[Any], Awaitable[Any]])
 async def _chat(client: Client) -> Any:
     transport: Any = client._transport
     chats = transport.app.state.chats
-    while chats.get("chat-0001") is None:
+    while chats.get("chat-0001") is None:  # noqa: ASYNC110  (nothing else tells of a request)
         await asyncio.sleep(0)
     return chats.get("chat-0001")
 
@@ -395,3 +397,37 @@ def test_a_folder_without_takes_is_told(tmp_path: Any) -> None:
 
     with pytest.raises(RecordingError, match="no takes"):
         _folder(str(tmp_path))
+
+
+# --- other people's clients -----------------------------------------------------------------------
+
+
+async def test_the_loop_speaks_the_protocol_of_the_ai_sdk(client: Client) -> None:
+    part = {"type": "text", "text": SUGGESTIONS[0]}
+    message = {"id": "m1", "role": "user", "parts": [part]}
+    body = {"id": "chat-1", "messages": [message], "trigger": "submit-message"}
+    answer = await client.post("/api/ai-sdk", json=body)
+    assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.text.rstrip().endswith("data: [DONE]")
+    assert answer.text.count('"tool-output-available"') == 2
+
+
+async def test_the_loop_speaks_ag_ui(client: Client) -> None:
+    said = {"id": "m1", "role": "user", "content": SUGGESTIONS[0]}
+    body = {
+        "threadId": "t1", "runId": "r1", "protocolVersion": "1.0", "state": {}, "messages": [said],
+        "tools": [], "context": [], "forwardedProps": {},
+    }  # fmt: skip
+    answer = await client.post("/api/ag-ui", json=body)
+    assert answer.text.count('"TOOL_CALL_RESULT"') == 2
+    assert '"RUN_FINISHED"' in answer.text
+
+
+async def test_a_tool_that_needs_consent_is_refused_where_nobody_can_be_asked(
+    client: Client,
+) -> None:
+    part = {"type": "text", "text": SUGGESTIONS[1]}
+    body = {"id": "chat-2", "messages": [{"id": "m1", "role": "user", "parts": [part]}]}
+    answer = await client.post("/api/ai-sdk", json=body)
+    assert "nobody can be asked here" in answer.text

@@ -88,9 +88,7 @@ def _needs_extra() -> None:
         import starlette
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise UsageError(
-            f"the page needs {error.name}: pip install 'streamnorm[ui]'"
-        ) from error
+        raise UsageError(f"the page needs {error.name}: pip install 'streamnorm[ui]'") from error
     del starlette
 
 

@@ -10,6 +10,7 @@
     GET  /api/chat/{id}/stream       the log after ``Last-Event-ID`` (or ?after=N); 204 when idle
     POST /api/chat/{id}/stop         the run ends as stopped
     POST /api/chat/{id}/approval     {"call","approved"}: a person's answer
+    POST /api/ai-sdk, /api/ag-ui     the same loop for other people's clients: see protocols.py
 
 Rule: each endpoint checks what came, asks one thing of the modules beside this one, and answers in
 JSON or SSE. What is wrong with a request is said in one sentence.
@@ -40,6 +41,7 @@ from .answers import Sse, answer, problem
 from .chat import Chat, Chats, Model
 from .dissect import cut, dissect
 from .guard import LOCAL, Guard
+from .protocols import protocol_routes
 from .scripted import SUGGESTIONS, TOOLS, Scripted, needs_approval
 from .takes import LARGEST_UPLOAD, Takes
 
@@ -67,8 +69,11 @@ def create_app(
 ) -> Starlette:
     """The application. ``live`` are models by provider; ``more`` are routes of one's own."""
     chats = Chats(TOOLS, needs_approval)
+    scripted = scripted or Scripted()
     page = _Page(takes)
-    talk = _Talk(chats, scripted or Scripted(), live or {})
+    talk = _Talk(chats, scripted, live or {})
+    spoken = protocol_routes(scripted, TOOLS, needs_approval, cross_site=bool(origins))
+    static = Mount("/static", StaticFiles(directory=STATIC))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -76,7 +81,7 @@ def create_app(
         await chats.close()
 
     app = Starlette(
-        routes=[*more, *page.routes(), *talk.routes(), Mount("/static", StaticFiles(directory=STATIC))],
+        routes=[*more, *page.routes(), *talk.routes(), *spoken, static],
         middleware=[Middleware(Guard, hosts=hosts, origins=origins)],
         exception_handlers={
             HTTPException: _http_problem, StreamnormError: _our_problem, Exception: _mistake,
@@ -128,7 +133,9 @@ class _Page:
     def _found(self, name: str) -> Take:
         take = self._takes.get(name)
         if take is None:
-            raise HTTPException(404, "there is no take of that name; uploads are kept for a while only")
+            raise HTTPException(
+                404, "there is no take of that name; uploads are kept for a while only"
+            )
         return take
 
 
@@ -198,7 +205,9 @@ class _Talk:
         if not live:
             return provider, self._scripted
         if provider not in self._live:
-            raise HTTPException(400, f"{provider} is not live here: start with --live {provider}=MODEL")
+            raise HTTPException(
+                400, f"{provider} is not live here: start with --live {provider}=MODEL"
+            )
         return provider, self._live[provider]
 
 
@@ -211,12 +220,14 @@ async def _index(request: Request) -> Response:
 
 async def _body(request: Request, most: int) -> bytes:
     """The body, up to so many bytes; more is not even read."""
-    data = b""
+    chunks: list[bytes] = []
+    left = most
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > most:
+        chunks.append(chunk)
+        left -= len(chunk)
+        if left < 0:
             raise HTTPException(413, f"more than {most // 1024} KiB: too large to take here")
-    return data
+    return b"".join(chunks)
 
 
 async def _message(request: Request) -> dict[str, Any]:
@@ -255,5 +266,3 @@ async def _our_problem(request: Request, error: Exception) -> Response:
 
 async def _mistake(request: Request, error: Exception) -> Response:
     return problem(500, "the server made a mistake; its log says more")
-
-

@@ -152,7 +152,9 @@ class Chats:
         """The conversation of that id, new if need be."""
         chat = self._chats.setdefault(chat_id, Chat(self._tools, self._ask))
         self._chats.move_to_end(chat_id)
-        idle = [name for name, other in self._chats.items() if not other.log.live and name != chat_id]
+        idle = [
+            name for name, other in self._chats.items() if not other.log.live and name != chat_id
+        ]
         for name in idle[: max(0, len(self._chats) - MOST_CHATS)]:
             del self._chats[name]
         return chat

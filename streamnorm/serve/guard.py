@@ -77,4 +77,3 @@ class Guard:
 def _name(host: str) -> str:
     """The host without its port."""
     return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-

@@ -93,7 +93,8 @@ def _steps(conversation: Conversation) -> Steps:
 
 def _asked(conversation: Conversation) -> tuple[str, list[ToolResult]]:
     """The last question, and what tools have given since."""
-    asked, results = "", []
+    asked = ""
+    results: list[ToolResult] = []
     for turn in conversation:
         if turn.role == "user":
             asked, results = turn.text, []
@@ -116,7 +117,7 @@ def _weather(asked: str, results: list[ToolResult]) -> Steps:
 def _of_weather(result: ToolResult) -> str:
     output = result.output
     if result.is_error or not isinstance(output, dict):
-        return f"no answer from {result.name}"
+        return f"no answer from {result.call.name}"
     return f"{output.get('city')}: {output.get('celsius')} °C and {output.get('sky')}"
 
 

@@ -142,7 +142,7 @@ def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
     provenance = event.provenance
     metadata: dict[str, Any] = {
         "id": event.id, "idSource": provenance.id_source, "boundary": provenance.boundary,
-        "family": event.family,
+        "family": event.family, "call": event.call,
     }  # fmt: skip
     optional = {
         "wireId": provenance.wire_id, "wireField": provenance.wire_field,

@@ -274,8 +274,7 @@ class Fold:
     def _settle(self, out: list[Move], why: str) -> None:
         self._close_runs(out)
         for ordinal, call in list(self._open.items()):
-            broken = BrokenToolCall(ordinal, call.wire, call.name, call.sent, "truncated", why)
-            self._break(broken, out)
+            self._break(_cut(ordinal, call, why), out)
 
     def _spend(self, event: Usage, out: list[Move]) -> None:
         self.usage.append((self.start, event))
@@ -329,6 +328,8 @@ class Fold:
     def _adopt(self, ordinal: int, id: str, name: str, runs_on: str, out: list[Move]) -> Call:
         self._need_step(out)
         self._close_runs(out)
+        if (before := self._open.get(ordinal)) is not None:
+            self._break(_cut(ordinal, before, "another call began in its place"), out)
         call = Call(self._unique(id), id, name or "unknown", runs_on == "provider", self._steps)
         self._open[ordinal] = self._ordinals[ordinal] = call
         out.append(CallOpen(call))
@@ -412,6 +413,10 @@ class Fold:
         else:
             call.answered = True
             out.append(Refused(call, denied.reason))
+
+
+def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
+    return BrokenToolCall(ordinal, call.wire, call.name, call.sent, "truncated", why)
 
 
 _Heard: TypeAlias = Callable[[Fold, Any, list[Move]], None]

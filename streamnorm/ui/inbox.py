@@ -213,7 +213,9 @@ def from_ag_ui(body: Json, *, allow_system: bool = False) -> Inbox:
     """
     inbox = Inbox(_id(body, "threadId", ""), Conversation(), _id(body, "runId", ""), body=body)
     inbox.protocol_version = _optional(body, "protocolVersion", "")
-    inbox.tools = [t for t in body.get("tools") or [] if isinstance(t, dict)]
+    inbox.tools = (
+        [_object(t, "tools") for t in _list(body, "tools", "")] if body.get("tools") else []
+    )
     messages = [
         _object(message, f"messages[{at}]")
         for at, message in enumerate(_list(body, "messages", ""))
@@ -242,7 +244,7 @@ def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None
         if role in ("system", "developer"):
             _system(inbox, _optional(message, "content", where) or "", where, allow_system)
         elif role == "user":
-            step.close()
+            step.end()
             inbox.conversation.add(Turn("user", tuple(_ag_content(message, where))))
         elif role == "assistant":
             step.close()
@@ -253,7 +255,7 @@ def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None
             step.ahead.append(Reasoning(_optional(message, "content", where) or "", echoes, marks))
         elif role != "tool":
             inbox.left_out.append(where)
-    step.close()
+    step.end()
 
 
 def _ag_answers(messages: list[Json]) -> dict[str, Json]:
@@ -269,7 +271,8 @@ def _ag_assistant(step: _Step, message: Json, answers: dict[str, Json], where: s
     if content := _optional(message, "content", where):
         echoes, marks = _echoes(_encrypted(message))
         step.add(Text(content, echoes, (), marks))
-    for n, call in enumerate(message.get("toolCalls") or []):
+    calls = _list(message, "toolCalls", where) if message.get("toolCalls") else []
+    for n, call in enumerate(calls):
         _ag_call(step, _object(call, f"{where}.toolCalls[{n}]"), answers, f"{where}.toolCalls[{n}]")
 
 
@@ -398,14 +401,26 @@ class _Step:
     def close(self) -> None:
         if self._parts:
             provider = self._provider or _known(self._facts, "provider")
-            parts = (*self.ahead, *self._parts)
+            parts = (*self.ahead, *_in_order(self._parts))
             self.inbox.conversation.add(
                 Turn("assistant", parts, provider=provider, model=_known(self._facts, "model"))
             )
             self.ahead = []
         if self._results:
-            self.inbox.conversation.results(self._results)
+            self.inbox.conversation.results(sorted(self._results, key=lambda r: r.call.call))
         self._parts, self._results, self._provider = [], [], None
+
+    def end(self) -> None:
+        """No more of this answer: reasoning that nothing followed is a turn of its own."""
+        self.close()
+        self._parts, self.ahead = self.ahead, []
+        self.close()
+
+
+def _in_order(parts: list[Part]) -> Iterator[Part]:
+    """The calls as the model made them: a page shows first what was heard first."""
+    calls = iter(sorted((p for p in parts if isinstance(p, ToolCall)), key=lambda c: c.call))
+    return (next(calls) if isinstance(part, ToolCall) else part for part in parts)
 
 
 def _call(
@@ -418,7 +433,9 @@ def _call(
     echo: Any,
     raw: str | None = None,
 ) -> ToolCall:
-    own = facts.get("id")
+    own, place = facts.get("id"), facts.get("call")
+    if type(place) is int:
+        ordinal = place
     return ToolCall(
         ordinal,
         own if isinstance(own, str) and own else id,

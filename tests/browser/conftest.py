@@ -78,18 +78,16 @@ class Served:
     gate: Gate
 
 
-@pytest.fixture(scope="session")
-def served() -> Iterator[Served]:
-    _found()
+def serving(gate: Gate, **options: Any) -> Iterator[Served]:
+    """The server in a thread, on a free port, until it is not needed any more."""
     import uvicorn
 
     from streamnorm.serve.app import create_app
     from streamnorm.serve.scripted import Scripted
     from streamnorm.serve.takes import Takes
 
-    gate = Gate()
     bound = socket.create_server(("127.0.0.1", 0))
-    app = create_app(Takes(RECORDINGS), scripted=Scripted(wait=gate.wait))
+    app = create_app(Takes(RECORDINGS), scripted=Scripted(wait=gate.wait), **options)
     config = uvicorn.Config(
         app, log_level="error", timeout_graceful_shutdown=1, lifespan="on", ws="none"
     )
@@ -101,6 +99,12 @@ def served() -> Iterator[Served]:
     server.should_exit = True
     thread.join()
     bound.close()
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Served]:
+    _found()
+    yield from serving(Gate())
 
 
 # --- the browser ----------------------------------------------------------------------------------
@@ -118,8 +122,8 @@ class Page:
         """Load the page afresh at this view."""
         self.driver.get("about:blank")
         self.driver.get(f"{self.url}#/{where}")
-        ready = "return document.querySelector('main > div') !== null"
-        self.until(lambda: self.js(ready), "the view")
+        ready = "return document.body.dataset.ready === arguments[0]"
+        self.until(lambda: self.js(ready, where.split("/")[0]), "the view")
 
     def js(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)

@@ -6,7 +6,7 @@ import { h, fill, say, announce } from "./dom.js";
 import { post, entries } from "./api.js";
 import { nothing, take as fold } from "./fold.js";
 import { CallCard, outputBlock, badge } from "./cards.js";
-import { nodesOf } from "./text.js";
+import { nodesOf, tell } from "./text.js";
 
 const RETRIES = 5;
 
@@ -49,14 +49,14 @@ export class Chat {
   }
 
   /** Show the conversation of this id: everything in its log, and what is still to come. */
-  async open(id) {
+  open(id) {
     const wanted = id || this.id || newId();
     if (location.hash !== `#/chat/${wanted}`) history.replaceState(null, "", `#/chat/${wanted}`);
     if (wanted === this.id) return;
     this.abort?.abort();
     this.id = wanted;
     this.fresh();
-    await this.follow(`/api/chat/${encodeURIComponent(wanted)}/stream`, {});
+    this.follow(`/api/chat/${encodeURIComponent(wanted)}/stream`, {});
   }
 
   // --- asking -------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ export class Chat {
 
   complain(error) {
     if (error.name === "AbortError") return;
-    say(this.trouble, error.message);
+    tell(this.trouble, error.message);
     this.trouble.hidden = false;
   }
 }

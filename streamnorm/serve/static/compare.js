@@ -9,7 +9,7 @@ import { CallCards, AnswerCard, EndCard } from "./cards.js";
 import { Strip } from "./strip.js";
 import { WireList } from "./wire.js";
 import { readable, shortened } from "./inspect.js";
-import { bytes, count, seconds } from "./text.js";
+import { bytes, count, seconds, tell } from "./text.js";
 
 const FIRST = "scenario_shell";
 const AT_FIRST = 3; // wires
@@ -67,7 +67,7 @@ export class Compare {
       if (title !== this.title) return;
       this.columns = new Map(chosen.map((name, at) => [name, new Column(this.titles.get(name) ?? name, told[at])]));
     } catch (error) {
-      say(this.trouble, error.message);
+      tell(this.trouble, error.message);
       this.trouble.hidden = false;
       return;
     }
@@ -93,7 +93,7 @@ export class Compare {
         await Promise.all([...this.columns.values()].map((column) => column.cut(asked)));
       }
     } catch (error) {
-      say(this.trouble, error.message);
+      tell(this.trouble, error.message);
       this.trouble.hidden = false;
     } finally {
       this.asking = false;
@@ -150,7 +150,7 @@ class Column {
     this.answer.show(this.state);
     this.end.show(this.state);
     this.strip.place(at, at);
-    this.wire.rows.forEach((row, index) => row.classList.toggle("unheard", this.full.frames[index].end > at));
+    this.wire.show(this.full.frames.filter((frame) => frame.end <= at).length);
   }
 }
 

@@ -10,7 +10,7 @@ import { Player, SPEEDS } from "./player.js";
 import { Strip } from "./strip.js";
 import { WireList, EventList, noteRow } from "./wire.js";
 import { Picker } from "./picker.js";
-import { bytes, count, seconds } from "./text.js";
+import { bytes, count, seconds, tell } from "./text.js";
 
 const FIRST = "openai_responses/interleaved_calls";
 
@@ -112,9 +112,9 @@ export class Inspector {
 
   head() {
     const { full } = this;
-    say(this.title, this.label ?? full.name.split("/").slice(1).join("/").replaceAll("_", " "));
-    say(this.proves, typeof full.header.proves === "string" ? full.header.proves : "");
-    say(this.facts, [full.provider, full.header.model, count(full.frames.length, "frame"), bytes(full.size), full.timed ? seconds(full.frames.at(-1)?.at ?? 0) : "no times recorded"].filter((fact) => typeof fact === "string" && fact).join("  ·  "));
+    tell(this.title, this.label ?? full.name.split("/").slice(1).join("/").replaceAll("_", " "));
+    tell(this.proves, typeof full.header.proves === "string" ? full.header.proves : "");
+    tell(this.facts, [full.provider, full.header.model, count(full.frames.length, "frame"), bytes(full.size), full.timed ? seconds(full.frames.at(-1)?.at ?? 0) : "no times recorded"].filter((fact) => typeof fact === "string" && fact).join("  ·  "));
   }
 
   /** Another stream: the whole one, or what is left of it after a cut. */
@@ -235,7 +235,7 @@ export class Inspector {
   }
 
   complain(error) {
-    say(this.trouble, error.message);
+    tell(this.trouble, error.message);
     this.trouble.hidden = false;
   }
 

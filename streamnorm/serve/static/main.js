@@ -32,6 +32,7 @@ async function show() {
   document.title = `${VIEWS[view]} · streamnorm`;
   document.body.dataset.view = view;
   await current.open(rest.map(decodeURIComponent).join("/"));
+  document.body.dataset.ready = view;
 }
 
 const MAKERS = {

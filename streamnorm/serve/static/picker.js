@@ -2,7 +2,7 @@
 // Rule: a list like any other: type to narrow it, arrow keys to walk it, Enter to choose.
 
 import { h, fill, say } from "./dom.js";
-import { count } from "./text.js";
+import { count, nodesOf } from "./text.js";
 
 const nice = (title) => title.replaceAll("_", " ");
 
@@ -51,7 +51,7 @@ export class Picker {
   row(take) {
     const chosen = take.name === this.chosen;
     return h("li", {}, h("button", { type: "button", class: "take", "data-name": take.name, "aria-current": chosen ? "true" : null, onclick: () => this.onChoose(take.name) },
-      h("span", { class: "take-title" }, nice(take.title)), h("span", { class: "take-proves" }, take.proves)));
+      h("span", { class: "take-title" }, nice(take.title)), h("span", { class: "take-proves" }, ...nodesOf(take.proves))));
   }
 
   walk(event) {

@@ -2,7 +2,7 @@
 // Rule: what cannot be seen (controls, direction marks, zero widths, tags) is shown as an escape, and
 // the digits of a number are never touched: JSON is laid out by its text, not by its values.
 
-import { h } from "./dom.js";
+import { h, fill } from "./dom.js";
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 
@@ -21,6 +21,9 @@ export function nodesOf(text) {
   nodes.push(text.slice(from));
   return nodes.filter((node) => node !== "");
 }
+
+/** Show a text that came from elsewhere. */
+export const tell = (element, text) => fill(element, ...nodesOf(String(text)));
 
 function escaped(character) {
   const code = character.codePointAt(0);

@@ -1,34 +1,69 @@
 // The wire and the events: frames in, two lists out that point at each other.
-// Rule: both lists are made once per stream; the playhead and the cut only change marks on them.
+// Rule: a row is made once; the playhead only changes marks, and which rows are there.
 
 import { h, fill, keepInView } from "./dom.js";
 import { gist } from "./fold.js";
 import { hueOf } from "./cards.js";
 import { nodesOf, jsonNodes, laidOut, seconds } from "./text.js";
 
-const MANY = 400; // frames; from here on those out of sight are not laid out
+const MANY = 600; // frames; a longer wire is shown in pages around the playhead
+const PAGE = 200;
+const MOST_EVENTS = 600; // the latest ones
 const MOST_SHOWN = 4000; // characters of a frame, and of an event's gist
+
+/** A long list of which a part is shown. Rows are made when they are first needed, and kept. */
+class Window {
+  constructor(element) {
+    this.element = element;
+    this.reset(0, () => null);
+  }
+
+  reset(length, make) {
+    this.make = make;
+    this.rows = new Array(length);
+    this.from = this.to = 0;
+    fill(this.element);
+  }
+
+  row(index) { return (this.rows[index] ??= this.make(index)); }
+
+  /** Show these rows; where the list only grows or shrinks at its end, the rest is not touched. */
+  show(from, to) {
+    if (from !== this.from || to < this.from) {
+      fill(this.element, this.range(from, to));
+    } else {
+      for (let at = this.to; at > to; at -= 1) this.row(at - 1).remove();
+      this.element.append(...this.range(this.to, to));
+    }
+    [this.from, this.to] = [from, to];
+  }
+
+  range(from, to) { return Array.from({ length: Math.max(0, to - from) }, (_, at) => this.row(from + at)); }
+}
 
 /** The frames as they came, each with the oddities that it raised. */
 export class WireList {
   constructor(onSeek) {
     this.onSeek = onSeek;
     this.element = h("ol", { class: "frames", tabindex: "0", "aria-label": "The wire, frame by frame" });
-    this.rows = [];
+    this.window = new Window(this.element);
   }
 
   load(frames, notes) {
     const words = new Map(notes.map((note) => [note.name, note]));
-    this.rows = frames.map((frame, index) => frameRow(frame, index, words, () => this.onSeek(index + 1)));
-    fill(this.element, this.rows);
-    this.element.classList.toggle("many", frames.length > MANY);
-    this.now = null;
+    this.frames = frames;
+    this.now = this.pointed = null;
+    this.window.reset(frames.length, (index) => frameRow(frames[index], index, words, () => this.onSeek(index + 1)));
   }
 
-  /** The first `at` frames are heard; after them the wire is cut, if `cut` says so. */
+  /** The first `at` frames are heard. Of a long wire only what is near the playhead is laid out. */
   show(at) {
-    this.rows.forEach((row, index) => row.classList.toggle("unheard", index >= at));
-    const now = this.rows[at - 1];
+    const many = this.frames.length > MANY;
+    const page = many ? Math.floor(Math.max(0, at - 1) / PAGE) * PAGE : 0;
+    const [from, to] = many ? [Math.max(0, page - PAGE), Math.min(this.frames.length, page + 2 * PAGE)] : [0, this.frames.length];
+    this.window.show(from, to);
+    for (let index = from; index < to; index += 1) this.window.row(index).classList.toggle("unheard", index >= at);
+    const now = at ? this.window.row(at - 1) : null;
     if (now !== this.now) {
       this.now?.removeAttribute("aria-current");
       now?.setAttribute("aria-current", "step");
@@ -38,8 +73,11 @@ export class WireList {
     else this.element.scrollTop = 0;
   }
 
+  /** Mark the frame that caused an event. */
   point(index) {
-    this.rows.forEach((row, at) => row.classList.toggle("pointed", at === index));
+    this.pointed?.classList.remove("pointed");
+    this.pointed = index === null ? null : this.window.row(index);
+    this.pointed?.classList.add("pointed");
   }
 }
 
@@ -80,12 +118,12 @@ export class EventList {
   constructor(onPoint) {
     this.onPoint = onPoint;
     this.element = h("ol", { class: "events", tabindex: "0", "aria-label": "The events" });
-    this.rows = [];
+    this.window = new Window(this.element);
   }
 
   load(events) {
-    this.rows = events.map((event) => this.row(event));
-    fill(this.element, this.rows.map((row) => row.element));
+    this.events = events;
+    this.window.reset(events.length, (index) => this.row(events[index]));
   }
 
   row({ event, json, frame }) {
@@ -100,19 +138,29 @@ export class EventList {
     element.addEventListener("pointerenter", () => this.onPoint(frame));
     element.addEventListener("pointerleave", () => this.onPoint(null));
     element.addEventListener("focusin", () => this.onPoint(frame));
-    return { element, frame };
+    return element;
   }
 
   /** Events of the first `at` frames; those of the end only when everything was heard. */
   show(at, all) {
-    let last = null;
-    for (const { element, frame } of this.rows) {
-      const heard = frame === null ? all : frame < at;
-      element.hidden = !heard;
-      if (heard) last = element;
-    }
-    if (last) keepInView(this.element, last);
+    const heard = all ? this.events.length : firstAfter(this.events, at);
+    const from = Math.max(0, Math.ceil((heard - MOST_EVENTS) / PAGE) * PAGE);
+    this.window.show(from, heard);
+    if (heard) keepInView(this.element, this.window.row(heard - 1));
   }
+}
+
+/** How many events the first `at` frames caused; they stand in the order of their frames. */
+function firstAfter(events, at) {
+  let low = 0;
+  let high = events.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const { frame } = events[middle];
+    if (frame !== null && frame < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function toneOf(event) {

@@ -121,6 +121,14 @@ class Bell:
             await self.event.wait()
 
 
+class _Shared:
+    """A look that is under way, and what it shows."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.page: Page | None = None
+
+
 class EventLog(ABC):
     """Where streams are kept while they are told. Three engines, one behaviour.
 
@@ -139,6 +147,7 @@ class EventLog(ABC):
 
     def __init__(self) -> None:
         self._bells: WeakValueDictionary[str, Bell] = WeakValueDictionary()
+        self._looks: dict[tuple[str, str, int], _Shared] = {}
 
     async def create(self, *, owner: str, chat: str | None = None) -> Writer:
         """A new stream. A chat has one at a time: ``Busy`` if another is still told."""
@@ -201,6 +210,22 @@ class EventLog(ABC):
     @abstractmethod
     async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
         """Entries after ``after``, at most ``limit``, or ``Gone``."""
+
+    async def _glance(self, stream: str, owner: str, after: int) -> Page:
+        """As ``_look``; those who stand at one place look once for all of them."""
+        key = stream, owner, after
+        while (look := self._looks.get(key)) is not None:
+            await look.done.wait()
+            # Only news count: an empty look may have begun before the append that we were rung for.
+            if look.page is not None and (look.page.entries or look.page.state == "done"):
+                return look.page
+        look = self._looks[key] = _Shared()
+        try:
+            look.page = await self._look(stream, owner, after, PAGE)
+            return look.page
+        finally:
+            del self._looks[key]
+            look.done.set()
 
     def _bell(self, stream: str) -> Bell:
         """What is rung at the next append; taken before a look, so that none is missed."""
@@ -276,7 +301,7 @@ class Reader:
         until = None if within is None else anyio.current_time() + within
         while not self.over:
             bell = self.log._bell(self.stream)
-            page = await self.log._look(self.stream, self.owner, self.after, PAGE)
+            page = await self.log._glance(self.stream, self.owner, self.after)
             entries = self._fitting(page)
             if entries:
                 self.after = entries[-1].seq

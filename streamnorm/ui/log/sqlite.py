@@ -1,7 +1,8 @@
 """Streams in a SQLite file: for one machine, any number of processes, and restarts.
 
-Rule: one connection, used by one thread at a time; every write is a transaction that begins
-``IMMEDIATE`` and is safe to repeat. WAL with ``synchronous=NORMAL``: an acknowledged entry survives
+Rule: one connection writes and one reads, each used by one thread at a time, so that readers never
+keep the producer waiting; every write is a transaction that begins ``IMMEDIATE`` and is safe to
+repeat. WAL with ``synchronous=NORMAL``: an acknowledged entry survives
 the death of the process, and the last ones may not survive a power cut, which is right for what a
 page was about to show and history keeps better. Readers in this process are rung; those in others
 look every ``poll`` seconds.
@@ -75,13 +76,13 @@ class SQLiteLog(EventLog):
         self.lease, self.poll = lease, poll
         self._path = os.fspath(path)
         self._keep_for, self._keep, self._clock = keep_for, keep, clock
-        self._db: sqlite3.Connection | None = None
-        self._turn: anyio.CapacityLimiter | None = None
+        self._dbs: dict[bool, sqlite3.Connection] = {}  # by: does it write?
+        self._turns: dict[bool, anyio.CapacityLimiter] = {}
 
     async def aclose(self) -> None:
-        if self._db is not None:
-            db, self._db = self._db, None
-            await to_thread.run_sync(db.close, limiter=self._turn)
+        for writes in list(self._dbs):
+            db = self._dbs.pop(writes)
+            await to_thread.run_sync(db.close, limiter=self._turns[writes])
 
     async def stop(self, stream: str, *, owner: str) -> None:
         def job(db: sqlite3.Connection) -> int:
@@ -165,13 +166,13 @@ class SQLiteLog(EventLog):
     # --- one job at a time, in a thread -----------------------------------------------------------
 
     async def _run(self, job: Callable[[sqlite3.Connection], T], *, writes: bool = True) -> T:
-        if self._turn is None:
-            self._turn = anyio.CapacityLimiter(1)
-        return await to_thread.run_sync(self._within, job, writes, limiter=self._turn)
+        if writes not in self._turns:
+            self._turns[writes] = anyio.CapacityLimiter(1)
+        return await to_thread.run_sync(self._within, job, writes, limiter=self._turns[writes])
 
     def _within(self, job: Callable[[sqlite3.Connection], T], writes: bool) -> T:
         try:
-            db = self._opened()
+            db = self._opened(writes)
             db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             try:
                 value = job(db)
@@ -183,16 +184,18 @@ class SQLiteLog(EventLog):
             raise LogUnavailable(f"the log {self._path!r} cannot be used: {error}") from error
         return value
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._db is None:
+    def _opened(self, writes: bool) -> sqlite3.Connection:
+        db = self._dbs.get(writes)
+        if db is None:
             # The limiter lets one thread in at a time, so the threads may differ.
-            self._db = sqlite3.connect(
+            db = sqlite3.connect(
                 self._path, timeout=BUSY, isolation_level=None, check_same_thread=False
             )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(SCHEMA)
-        return self._db
+            self._dbs[writes] = db
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.executescript(SCHEMA)
+        return db
 
 
 def _fresh(

@@ -1,0 +1,54 @@
+// A chat with useChat of the AI SDK. The server is streamnorm's chat_router(protocol="ai-sdk").
+import { useEffect } from "react";
+import { createRoot } from "react-dom/client";
+import { useChat } from "@ai-sdk/react";
+import { DefaultChatTransport } from "ai";
+import { Composer } from "./composer.jsx";
+import "./style.css";
+
+const API = "/api/ai-sdk";
+const id = (location.hash ||= `#${crypto.randomUUID()}`).slice(1); // the chat outlives the page
+const kept = JSON.parse(sessionStorage.getItem(id) ?? "[]");
+
+function Chat() {
+  const { messages, sendMessage, status, stop, error } = useChat({
+    id,
+    messages: kept,
+    resume: kept.length > 0, // an answer that is under way is told again, from its start
+    transport: new DefaultChatTransport({ api: API }),
+  });
+  const busy = status === "submitted" || status === "streaming";
+  useEffect(() => {
+    const settled = busy ? messages.filter((m, at) => at < messages.length - 1 || m.role === "user") : messages;
+    sessionStorage.setItem(id, JSON.stringify(settled));
+  }, [messages, busy]);
+  const halt = () => fetch(`${API}/${id}/stop`, { method: "POST" }).finally(stop); // leaving is not stopping
+  return (
+    <>
+      <h1>useChat</h1>
+      {messages.map((message) => (
+        <article key={message.id} className={message.role}>
+          {message.parts.map((part, at) => <Part key={at} part={part} />)}
+        </article>
+      ))}
+      {error && <p role="alert">{error.message}</p>}
+      <Composer busy={busy} onSend={(text) => sendMessage({ text })} onStop={halt} />
+    </>
+  );
+}
+
+function Part({ part }) {
+  if (part.type === "text") return <p>{part.text}</p>;
+  if (!part.type.startsWith("tool-") && part.type !== "dynamic-tool") return null;
+  const name = part.toolName ?? part.type.slice("tool-".length);
+  return (
+    <section className="tool" data-state={part.state}>
+      <b>{name}</b> <small>{part.state}</small>
+      <pre>{JSON.stringify(part.input ?? part.rawInput)}</pre>
+      {part.output !== undefined && <pre>{JSON.stringify(part.output)}</pre>}
+      {part.errorText && <p role="alert">{part.errorText}</p>}
+    </section>
+  );
+}
+
+createRoot(document.getElementById("root")).render(<Chat />);

@@ -1,0 +1,327 @@
+"""Events pass through; OpenTelemetry spans and metrics go out, by the GenAI conventions.
+
+    async for event in observe(normalize(response), model="claude-sonnet-4-5"): ...
+
+Rule: watching changes nothing. Every event passes as it came and when it came, closing passes
+through, and no context is left bound while the reader has control. Counts, kinds and ids of
+responses are told; never a word of what was said, no argument, no tool's name in a metric (a model
+can be talked into any).
+
+A stream is one span; a tool loop tells several, one after the other. The extra is ``otel``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .errors import UsageError
+from .events import (
+    BrokenToolCall,
+    Failed,
+    Finish,
+    ReasoningDelta,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolCallStart,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ["Observed", "Telemetry", "observe"]
+
+T = TypeVar("T")
+
+SCOPE = "streamnorm"
+# Our providers by the names that the conventions know.
+PROVIDERS = {
+    "anthropic": "anthropic",
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "gemini": "gcp.gemini",
+    "gemini_interactions": "gcp.gemini",
+    "azure_foundry": "azure.ai.inference",
+    "mistral": "mistral_ai",
+    "cohere": "cohere",
+    "ollama": "ollama",
+    "bedrock": "aws.bedrock",
+}
+FIRST = (TextDelta, ReasoningDelta, ToolCallStart, ToolCall)  # what counts as the first chunk
+
+# name -> unit, description, buckets (those that the conventions advise)
+_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)
+HISTOGRAMS = {
+    "gen_ai.client.operation.duration": ("s", "GenAI operation duration.", _SECONDS),
+    "gen_ai.client.operation.time_to_first_chunk": ("s", "Time to the first chunk.", _SECONDS),
+    "gen_ai.client.token.usage": ("{token}", "Number of input and output tokens used.", _TOKENS),
+}
+COUNTERS = {
+    "streamnorm.tool_calls": ("{call}", "Tool calls by outcome and by where their id came from."),
+    "streamnorm.notes": ("{note}", "Tolerances by name."),
+}
+_USAGE = {
+    "gen_ai.usage.input_tokens": "input",
+    "gen_ai.usage.output_tokens": "output",
+    "gen_ai.usage.cache_read.input_tokens": "cached_input",
+    "gen_ai.usage.cache_creation.input_tokens": "cache_write",
+    "gen_ai.usage.reasoning.output_tokens": "reasoning",
+}
+
+
+class Telemetry:
+    """Instruments, made once and used for any number of streams.
+
+    ::
+
+        telemetry = Telemetry()                        # the global providers, or those given
+        async for event in telemetry.observe(stream): ...
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        try:
+            from opentelemetry import metrics, trace
+        except ImportError as error:
+            raise UsageError("telemetry needs OpenTelemetry: install streamnorm[otel]") from error
+        self._trace = trace
+        self.clock = clock
+        self.tracer = trace.get_tracer(SCOPE, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(SCOPE, meter_provider=meter_provider)
+        self.histograms = {
+            name: meter.create_histogram(
+                name, unit=unit, description=text, explicit_bucket_boundaries_advisory=buckets
+            )
+            for name, (unit, text, buckets) in HISTOGRAMS.items()
+        }
+        self.counters = {
+            name: meter.create_counter(name, unit=unit, description=text)
+            for name, (unit, text) in COUNTERS.items()
+        }
+
+    def observe(
+        self,
+        events: AsyncIterable[T],
+        *,
+        model: str | None = None,
+        operation: str = "chat",
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Observed[T]:
+        """The same events, watched. ``model`` is what was asked for; ``attributes`` are added."""
+        return Observed(events, self, model, operation, dict(attributes or {}))
+
+    def begin(self, name: str, attributes: dict[str, Any]) -> Any:
+        """A span below the one that is current here; it is never made current itself."""
+        kind = self._trace.SpanKind.CLIENT
+        return self.tracer.start_span(name, kind=kind, attributes=attributes)
+
+    def error(self, what: str) -> Any:
+        """The status of a span that failed."""
+        return self._trace.Status(self._trace.StatusCode.ERROR, what)
+
+
+def observe(events: AsyncIterable[T], **options: Any) -> Observed[T]:
+    """These events, watched with the global OpenTelemetry providers; see ``Telemetry``."""
+    telemetry = Telemetry()
+    return telemetry.observe(events, **options)
+
+
+class Observed(Generic[T]):
+    """Events on their way through: an async iterator and context manager."""
+
+    def __init__(
+        self,
+        events: AsyncIterable[T],
+        telemetry: Telemetry,
+        model: str | None,
+        operation: str,
+        attributes: dict[str, Any],
+    ) -> None:
+        self.stream = events
+        self._iterator: Any = None
+        self._telemetry = telemetry
+        self._model, self._operation, self._more = model, operation, attributes
+        self._step: _Step | None = None
+        self._noted: dict[str, int] = {}
+
+    def __aiter__(self) -> Observed[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._iterator is None:
+            self._iterator = aiter(self.stream)
+            self._open()
+        try:
+            event: T = await anext(self._iterator)
+        except StopAsyncIteration:
+            self._close("truncated")
+            raise
+        except BaseException as error:
+            self._close(type(error).__name__)
+            raise
+        self._hear(event)
+        return event
+
+    async def __aenter__(self) -> Observed[T]:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close what is watched. A span that is open ends as cancelled."""
+        self._close("cancelled")
+        close = getattr(self._iterator or self.stream, "aclose", None)
+        if close is not None:
+            await close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_step", None) is not None:
+            self._close("cancelled")
+
+    def _open(self) -> None:
+        self._step = _Step(self._telemetry, self._model, self._operation, self._more)
+
+    def _hear(self, event: Any) -> None:
+        if isinstance(event, StreamStart) and self._step is None:
+            self._open()  # the next turn of a loop
+        if self._step is not None:
+            self._step.hear(event)
+            if isinstance(event, Finish | Failed):
+                self._close(None)
+
+    def _close(self, why: str | None) -> None:
+        """The end of a step. ``why``: it ended without saying so."""
+        step, self._step = self._step, None
+        if step is not None and (why is None or step.heard):
+            step.close(why, self._notes())
+
+    def _notes(self) -> dict[str, int]:
+        """What was noted since the last time."""
+        notes = dict(getattr(self.stream, "notes", None) or {})
+        news = {name: n - self._noted.get(name, 0) for name, n in notes.items()}
+        self._noted = notes
+        return {name: n for name, n in news.items() if n > 0}
+
+
+class _Step:
+    """One stream: its span and its numbers."""
+
+    def __init__(
+        self, telemetry: Telemetry, model: str | None, operation: str, more: dict[str, Any]
+    ) -> None:
+        self._telemetry, self._operation = telemetry, operation
+        self._began = telemetry.clock()
+        self._tags: dict[str, Any] = {"gen_ai.operation.name": operation}
+        if model is not None:
+            self._tags["gen_ai.request.model"] = model
+        name = f"{operation} {model}" if model else operation
+        self._span = telemetry.begin(name, {**self._tags, "gen_ai.request.stream": True, **more})
+        self._waiting = True  # for the first chunk
+        self.heard = False
+
+    def hear(self, event: Any) -> None:
+        self.heard = True
+        if self._waiting and isinstance(event, FIRST):
+            self._first()
+        handler = _HEARD.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def close(self, why: str | None, notes: dict[str, int]) -> None:
+        if why is not None:
+            self._fail(why)
+        for name, count in notes.items():
+            self._telemetry.counters["streamnorm.notes"].add(
+                count, {**self._tags, "streamnorm.note": name}
+            )
+        if notes:
+            self._span.set_attribute("streamnorm.notes", sorted(notes))
+        self._record("gen_ai.client.operation.duration", self._telemetry.clock() - self._began)
+        self._span.end()
+
+    def _first(self) -> None:
+        self._waiting = False
+        took = self._telemetry.clock() - self._began
+        self._record("gen_ai.client.operation.time_to_first_chunk", took)
+        self._span.set_attribute("gen_ai.response.time_to_first_chunk", took)
+
+    def _start(self, event: StreamStart) -> None:
+        provider = PROVIDERS.get(event.provider, event.provider)
+        self._tags["gen_ai.provider.name"] = provider
+        self._span.set_attribute("gen_ai.provider.name", provider)
+        if event.model is not None:
+            self._tags["gen_ai.response.model"] = event.model
+            self._span.set_attribute("gen_ai.response.model", event.model)
+            if "gen_ai.request.model" not in self._tags:
+                self._span.update_name(f"{self._operation} {event.model}")
+        if event.response_id is not None:
+            self._span.set_attribute("gen_ai.response.id", event.response_id)
+
+    def _call(self, event: ToolCall) -> None:
+        self._count("whole", event)
+
+    def _broken(self, event: BrokenToolCall) -> None:
+        self._count(event.reason, event)
+        self._span.add_event(
+            "streamnorm.broken_tool_call",
+            {"streamnorm.reason": event.reason, "gen_ai.tool.call.id": event.id},
+        )
+
+    def _count(self, outcome: str, event: ToolCall | BrokenToolCall) -> None:
+        tags = {
+            "streamnorm.outcome": outcome,
+            "streamnorm.id_source": event.provenance.id_source,
+            "streamnorm.runs_on": event.runs_on,
+        }
+        self._telemetry.counters["streamnorm.tool_calls"].add(1, {**self._tags, **tags})
+
+    def _usage(self, event: Usage) -> None:
+        for attribute, field in _USAGE.items():
+            if (count := getattr(event, field)) is not None:
+                self._span.set_attribute(attribute, count)
+        for kind, tokens in (("input", event.input), ("output", event.output)):
+            if tokens is not None:
+                self._record("gen_ai.client.token.usage", tokens, {"gen_ai.token.type": kind})
+
+    def _finish(self, event: Finish) -> None:
+        self._span.set_attribute("gen_ai.response.finish_reasons", [event.reason])
+
+    def _failed(self, event: Failed) -> None:
+        self._fail(event.reason)
+        if event.code is not None:
+            self._span.set_attribute("streamnorm.error.code", event.code)
+
+    def _fail(self, why: str) -> None:
+        self._tags["error.type"] = why
+        self._span.set_attribute("error.type", why)
+        self._span.set_status(self._telemetry.error(why))
+
+    def _record(self, name: str, value: float, more: dict[str, Any] | None = None) -> None:
+        self._telemetry.histograms[name].record(value, {**self._tags, **(more or {})})
+
+
+_HEARD: dict[type, Callable[[_Step, Any], None]] = {
+    StreamStart: _Step._start,
+    ToolCall: _Step._call,
+    BrokenToolCall: _Step._broken,
+    Usage: _Step._usage,
+    Finish: _Step._finish,
+    Failed: _Step._failed,
+}
