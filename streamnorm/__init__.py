@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
     from .tools import ToolResult as ToolResult
+    from .wires import provider as provider
 
 __version__ = "0.1.0"
 
@@ -90,6 +91,7 @@ _LAZY = {
     "Turn": "conversation",
     "connect": "connecting",
     "normalize": "stream",
+    "provider": "wires",
     "replay": "replaying",
 }
 
@@ -128,6 +130,7 @@ __all__ = [
     "event_from_dict",
     "event_to_json",
     # the way back
+    "provider",
     "Tool",
     "ToolChoice",
     "ToolResult",

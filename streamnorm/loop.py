@@ -14,6 +14,7 @@ It is the library used as it is meant to be, and no more: to do something else, 
 from __future__ import annotations
 
 import inspect
+import logging
 import time
 import uuid
 import warnings
@@ -49,6 +50,7 @@ from .persist import (
 from .repair import UNAVAILABLE, Mended, Orphans, Repair, mend
 from .settled import Settled, as_results
 from .spool import Spool
+from .text import clean
 from .tools import ToolResult
 
 __all__ = ["Outcome", "Run", "ToolLoop"]
@@ -252,7 +254,8 @@ class Run:
         self._asked += 1
         out = self._outgoing = self._request()
         self._heard = []
-        forged = artifact_tools(self.settled, self._loop.spool)
+        # What was settled before a crash is told in this run, so its handles are this run's, too.
+        forged = artifact_tools([*self._journal, *self.settled], self._loop.spool)
         tools = [*self._loop.tools, *(tool.tool for tool in forged)]
         self._handlers = self._loop.handlers | {tool.name: tool for tool in forged}
         self._events = await opened(self._loop.send(out, tools))
@@ -425,6 +428,7 @@ class Run:
             assert self._guard is not None
             if (verdict := self._guard.heard(call)) is not None:
                 self.verdicts.append(verdict)
+                logging.getLogger("streamnorm").warning("loop.circle: %s", clean(verdict.message))
                 found = verdict
         return found
 

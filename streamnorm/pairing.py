@@ -111,11 +111,11 @@ class _Work:
         where = f"entry {one.line}"
         self.report.append(Repair(what, one.id or "", one.name or "", where, why))
 
-    def closes(self, call: _Call) -> bool:
+    def closes(self, call: _Call, *, can: bool) -> bool:
         """Is this unanswered call to be answered? (Or else dropped.)"""
         if self.orphans == "raise":
             raise UnansweredCall(f"entry {call.line}: the call {call.id!r} has no result")
-        closing = self.orphans == "error"
+        closing = self.orphans == "error" and can
         self.note("closed" if closing else "dropped_call", call, "it has no result")
         return closing
 
@@ -148,6 +148,7 @@ class _Words:
     name_call: Callable[[Entry, str], None]
     name_result: Callable[[Entry, str], None]
     even: Callable[[Entry], bool] = lambda block: False  # makes odd arguments even; True if it did
+    can_close: Callable[[_Call], bool] = lambda call: True
     needs_id: bool = True
     unique: bool = False  # an id may not be used again in the whole request
 
@@ -203,7 +204,7 @@ class _Pairs:
         result = self._pick(call, number)
         if self._words.even(call.block):
             self._work.note("evened", call, "its arguments were no object")
-        if result is None and not self._work.closes(call):
+        if result is None and not self._work.closes(call, can=self._words.can_close(call)):
             line.calls.remove(call)
             return None
         self._name(call, result)
@@ -539,8 +540,7 @@ def _chat(more: Callable[[_Call], Entry], **options: Any) -> _Words:
     )
 
 
-# The item of a call -> the item of its result, for calls that the client is to answer. A computer
-# call can only be answered with a picture of the screen, which nobody has.
+# The item of a call -> the item of its result, for calls that the client is to answer.
 _ITEMS: dict[str, Callable[[str | None], Entry]] = {
     "function_call": lambda id: {
         "type": "function_call_output", "call_id": id, "output": UNAVAILABLE
@@ -561,14 +561,19 @@ _ITEMS: dict[str, Callable[[str | None], Entry]] = {
 }  # fmt: skip
 
 
+# This one can only be answered with a picture of the screen, which nobody has: it is dropped.
+_COMPUTER = "computer_call"
+
+
 def _item_call(item: Entry) -> tuple[Any, Any] | None:
     kind = item.get("type")
-    return (item.get("call_id"), item.get("name") or kind) if kind in _ITEMS else None
+    is_ours = kind in _ITEMS or kind == _COMPUTER
+    return (item.get("call_id"), item.get("name") or kind) if is_ours else None
 
 
 def _item_result(item: Entry) -> tuple[Any, Any] | None:
     kind = str(item.get("type"))
-    is_ours = kind.endswith("_output") and kind.removesuffix("_output") in _ITEMS
+    is_ours = kind.endswith("_output") and kind.removesuffix("_output") in {*_ITEMS, _COMPUTER}
     # The result of a local shell is the one that names its call in ``id``.
     return (item.get("call_id") or item.get("id"), None) if is_ours else None
 
@@ -577,6 +582,7 @@ _RESPONSES = _Words(
     call=_item_call,
     result=_item_result,
     close=lambda c: _ITEMS[c.block["type"]](c.id),
+    can_close=lambda c: c.block["type"] != _COMPUTER,
     name_call=_set("call_id"),
     name_result=_set("call_id"),
     unique=True,

@@ -184,7 +184,10 @@ def test_answers_are_bounded_whatever_the_artifact():
     one_line = handle("x" * 1_000_000)
     assert len(ask([one_line], "artifact_head")) == LONGEST_LINE
     many = handle("y" * 200 + "\n" + ("y" * 200 + "\n") * 5000)
-    for name, said in (("artifact_head", {"lines": 10**9}), ("artifact_grep", {"pattern": "y", "limit": 10**9})):
+    for name, said in (
+        ("artifact_head", {"lines": 10**9}),
+        ("artifact_grep", {"pattern": "y", "limit": 10**9}),
+    ):
         answer = ask([many], name, **said)
         assert len(answer) <= MOST_BYTES + 100
         assert answer.endswith("ask for fewer lines]")

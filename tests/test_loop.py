@@ -158,7 +158,9 @@ async def test_no_more_handlers_run_at_once_than_allowed():
 
 @both
 async def test_what_a_handler_raises_is_told_to_the_model():
-    model = Model(script(call("fail"), call("add", a="x"), call("add", c=1), call("none")), script(say("ok")))  # fmt: skip
+    model = Model(
+        script(call("fail"), call("add", a="x"), call("add", c=1), call("none")), script(say("ok"))
+    )
     run, _ = await ran(ToolLoop(model, [fail, add]))
     results = [r for t in run.conversation.turns for r in t.results]
     assert all(r.is_error for r in results)
@@ -192,14 +194,21 @@ async def test_what_cannot_be_sent_is_an_error_result():
     model = Model(script(call("odd"), call("nan")), script(say("ok")))
     tools = [(Tool("odd"), lambda said: object()), (Tool("nan"), lambda said: {"x": float("nan")})]
     run, _ = await ran(ToolLoop(model, tools))
-    assert [r.is_error for t in run.conversation.turns for r in t.results][0] is True
+    assert next(r.is_error for t in run.conversation.turns for r in t.results)
     assert run.outcome == "finished"
 
 
 @both
 async def test_handlers_may_return_text_json_bytes_and_media():
     picture = Media(b"\x89PNG", "image/png")
-    given = {"t": "text", "j": {"a": [1]}, "b": b"\0", "m": picture, "l": [picture, "and"], "n": None}
+    given = {
+        "t": "text",
+        "j": {"a": [1]},
+        "b": b"\0",
+        "m": picture,
+        "l": [picture, "and"],
+        "n": None,
+    }
     tools = [(Tool(name), lambda said, value=value: value) for name, value in given.items()]
     model = Model(script(*[call(name) for name in given]), script(say("ok")))
     run, _ = await ran(ToolLoop(model, tools))
@@ -257,7 +266,9 @@ async def test_a_broken_call_is_never_run_and_the_model_is_asked_again():
 
 @both
 async def test_whole_calls_beside_a_broken_one_are_run():
-    model = Model(script(call("add", a=1), call("add").with_raw("{]")), script(say("ok")), wire="openai_chat")  # fmt: skip
+    model = Model(
+        script(call("add", a=1), call("add").with_raw("{]")), script(say("ok")), wire="openai_chat"
+    )
     run, _ = await ran(ToolLoop(model, [add]))
     assert outputs(run) == [2]
 
@@ -288,7 +299,9 @@ async def test_each_call_is_approved_or_told_why_not():
         return {"add": True, "echo": "not on a Monday"}.get(call.name, False)
 
     steps = (call("add", a=1), call("echo", text="x"), call("fail"))
-    run, _ = await ran(ToolLoop(Model(script(*steps), script(say("ok"))), [add, echo, fail], approve=approve))  # fmt: skip
+    run, _ = await ran(
+        ToolLoop(Model(script(*steps), script(say("ok"))), [add, echo, fail], approve=approve)
+    )
     assert asked == ["add", "echo", "fail"]
     assert outputs(run) == [2, "not run: not on a Monday", "not run: it was not approved"]
 
@@ -396,7 +409,10 @@ async def test_a_run_is_read_by_one_reader():
         await gate.wait()
         yield Finish("stop")
 
-    async with ToolLoop(lambda out, tools: stream()).run("Go.") as run, anyio.create_task_group() as group:  # fmt: skip
+    async with (
+        ToolLoop(lambda out, tools: stream()).run("Go.") as run,
+        anyio.create_task_group() as group,
+    ):
         group.start_soon(run.__anext__)
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(UsageError, match="read already"):
@@ -523,7 +539,9 @@ async def test_a_run_that_fails_midway_is_not_there_per_run_and_is_up_to_there_p
 def test_trailing_results_that_were_never_sent_are_trimmed_if_wanted(trim, kept):
     async def main():
         async with Watch() as history:
-            loop = ToolLoop(Model(script(call("add", a=1))), [add], history=history, trim=trim, limit=1)  # fmt: skip
+            loop = ToolLoop(
+                Model(script(call("add", a=1))), [add], history=history, trim=trim, limit=1
+            )
             run, _ = await ran(loop, conversation="c")
             assert run.outcome == "limit"
             stored = await history.load("c")
@@ -536,7 +554,9 @@ def test_trailing_results_that_were_never_sent_are_trimmed_if_wanted(trim, kept)
 @both
 async def test_per_call_nothing_need_be_trimmed():
     async with Watch() as history:
-        loop = ToolLoop(Model(script(call("add", a=1))), [add], history=history, persist="call", limit=1)  # fmt: skip
+        loop = ToolLoop(
+            Model(script(call("add", a=1))), [add], history=history, persist="call", limit=1
+        )
         await ran(loop, conversation="c")
         assert await history.count() == 2
 
@@ -547,7 +567,7 @@ async def test_the_next_run_goes_on_with_what_is_stored():
         model = Model(script(say("One.")), script(say("Two.")))
         loop = ToolLoop(model, history=history, system="Be brief.")
         await ran(loop, "1?", conversation="c")
-        run, _ = await ran(loop, "2?", conversation="c")
+        await ran(loop, "2?", conversation="c")
         assert [t.text for t in model.sent[1].turns] == ["1?", "One.", "2?"]
         assert model.sent[1].system == "Be brief."
         assert await history.count() == 4
@@ -574,7 +594,9 @@ async def test_a_handler_that_was_done_before_a_crash_is_not_run_again():
             calls += 1
             if calls == 2:
                 raise Dies
-            return (script(call("pay")) if calls == 1 else script(say("Thanks."))).events("anthropic")
+            return (script(call("pay")) if calls == 1 else script(say("Thanks."))).events(
+                "anthropic"
+            )
 
         loop = ToolLoop(send, [pay], history=history, persist="call")
         with pytest.raises(Dies):

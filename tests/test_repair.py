@@ -166,7 +166,9 @@ def test_any_history_can_be_sent_to_any_provider(turns, name, orphans):
 
 
 def owned(id, name, who):
-    return ToolCall(0, id, name, {"x": 1}, '{"x":1}', provenance=Provenance("natural", id, provider=who))  # fmt: skip
+    return ToolCall(
+        0, id, name, {"x": 1}, '{"x":1}', provenance=Provenance("natural", id, provider=who)
+    )
 
 
 def whole_body(name, rounds=3):
@@ -302,7 +304,9 @@ def test_an_id_that_returns_in_a_later_turn_is_renamed_where_it_must_be_unique()
 
 
 def test_calls_without_ids_are_paired_by_place_and_named():
-    mended = repair("openai_chat", chat(asks(None, ""), {"role": "tool", "content": "1"}, tells("")))
+    mended = repair(
+        "openai_chat", chat(asks(None, ""), {"role": "tool", "content": "1"}, tells(""))
+    )
     assert_paired("openai_chat", mended.body)
     assert [m["content"] for m in mended.body["messages"][1:]] == ["1", "ok"]
     assert kinds(mended.report) == ["renamed", "renamed"]
@@ -349,12 +353,25 @@ def test_other_calls_of_the_client_have_results_of_their_own_kind(kind):
     assert repair("openai_responses", body).body["input"][1]["type"] == f"{kind}_output"
 
 
+def test_a_computers_call_is_dropped_as_nobody_has_its_picture():
+    item = {"type": "computer_call", "call_id": "c1", "action": {"type": "screenshot"}}
+    body = {"input": [{"role": "user", "content": "Hi"}, item]}
+    mended = repair("openai_responses", body)
+    assert mended.body["input"] == body["input"][:1]
+    assert kinds(mended.report) == ["dropped_call"]
+    shown = {"type": "computer_call_output", "call_id": "c1", "output": {}}
+    answered = {"input": [item, shown]}
+    assert repair("openai_responses", answered).body is answered
+
+
 def test_a_plain_text_needs_no_repair():
     body = {"input": "Hello"}
     assert repair("openai_responses", body).body is body
 
 
-@pytest.mark.parametrize("name", [p for p in PROVIDERS if p not in ("mistral", "cohere", "ollama", "azure_foundry")])
+@pytest.mark.parametrize(
+    "name", [p for p in PROVIDERS if p not in ("mistral", "cohere", "ollama", "azure_foundry")]
+)
 def test_the_provider_is_told_by_the_shape(name):
     body = whole_body(name)
     field = provider(name).container

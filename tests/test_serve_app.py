@@ -431,3 +431,42 @@ async def test_a_tool_that_needs_consent_is_refused_where_nobody_can_be_asked(
     body = {"id": "chat-2", "messages": [{"id": "m1", "role": "user", "parts": [part]}]}
     answer = await client.post("/api/ai-sdk", json=body)
     assert "nobody can be asked here" in answer.text
+
+
+async def test_a_live_model_is_asked_with_the_key_and_the_whole_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from streamnorm import connecting
+    from streamnorm.testing import call, say, script, turns
+
+    talk = turns(script(call("get_weather", city="Oslo")), script(say("Three degrees.")))
+    with talk.server("anthropic") as server:
+        monkeypatch.setitem(connecting.ADDRESSES, "anthropic", (f"{server.url}/v1/messages", {}))
+        live = live_models(["anthropic=some-model"], {"ANTHROPIC_API_KEY": "canary"}, TOOLS)
+        async with client_of(app_of(live=live)) as client:
+            body = {**said("How cold is it?"), "live": True}
+            told = [entry for _, entry in await heard(client, "POST", "/api/chat", json=body)]
+            config = (await client.get("/api/config")).text
+    first, second = server.requests
+    assert first.headers["x-api-key"] == "canary"
+    assert first.body["model"] == "some-model"
+    assert [message["role"] for message in second.body["messages"]] == ["user", "assistant", "user"]
+    assert told[-1]["reason"] == "done"
+    assert "canary" not in json.dumps(told) + config
+
+
+def test_the_command_says_where_the_page_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import argparse
+
+    import uvicorn
+
+    from streamnorm.cli import serve
+
+    parser = argparse.ArgumentParser()
+    serve.add(parser.add_subparsers())
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+    args = parser.parse_args(["serve", str(RECORDINGS), "--port", "0"])
+    assert args.run(args) == 0
+    assert capsys.readouterr().out.startswith("streamnorm is at http://127.0.0.1:")

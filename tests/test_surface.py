@@ -25,7 +25,7 @@ EDGE = {
     "ConsumerTooSlow", "PartialArgs", "Preview", "Recorder", "Stream", "connect", "normalize", "replay",
 }  # fmt: skip
 WAY_BACK = {
-    "Conversation", "Media", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
+    "provider", "Conversation", "Media", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
 }  # fmt: skip
 PLAIN_VALUES = {"Event", "NOTES", "PROVIDERS", "ToolChoice"}
 

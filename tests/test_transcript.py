@@ -23,7 +23,9 @@ def heard(provider, *steps):
 
 
 def session(provider):
-    first = heard(provider, think("Hm."), say("Let me look."), call("f", a=1, b=[2**70]), call("g"), finish())
+    first = heard(
+        provider, think("Hm."), say("Let me look."), call("f", a=1, b=[2**70]), call("g"), finish()
+    )
     results = [ToolResult.for_call(c, {"n": n}) for n, c in enumerate(first.calls)]
     conversation = Conversation(system="Be brief.").user("Hi", PICTURE).add(first)
     return conversation.results(results).user("And?").add(heard(provider, say("Bye.")))  # fmt: skip
@@ -40,7 +42,11 @@ parts = st.one_of(
         texts, texts, st.dictionaries(texts, json_values, max_size=3), texts,
     ),
 )  # fmt: skip
-turns = st.builds(lambda role, p: Turn(role, tuple(p)), st.sampled_from(["user", "assistant"]), st.lists(parts, max_size=3))  # fmt: skip
+turns = st.builds(
+    lambda role, p: Turn(role, tuple(p)),
+    st.sampled_from(["user", "assistant"]),
+    st.lists(parts, max_size=3),
+)
 
 
 @given(turns=st.lists(turns, max_size=4), system=st.none() | st.text())
@@ -89,7 +95,9 @@ def test_calls_read_from_messages_are_those_that_were_heard(provider):
     conversation = session(provider)
     read = from_messages(provider, to_messages(provider, conversation)).conversation
     heard_calls, read_calls = conversation.turns[1].calls, read.turns[1].calls
-    assert [(c.name, c.arguments) for c in read_calls] == [(c.name, c.arguments) for c in heard_calls]
+    assert [(c.name, c.arguments) for c in read_calls] == [
+        (c.name, c.arguments) for c in heard_calls
+    ]
     if provider not in ("gemini", "ollama"):  # these wires need no ids, and none was sent
         assert [c.id for c in read_calls] == [c.id for c in heard_calls]
 
@@ -115,7 +123,10 @@ def test_a_result_without_a_call_is_told():
 
 
 def test_a_part_that_has_no_place_is_told():
-    content = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}}]
+    content = [
+        {"type": "text", "text": "Look:"},
+        {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+    ]
     read = from_messages("openai_chat", [{"role": "user", "content": content}, "junk"])
     assert read.conversation.turns == [Turn("user", (Text("Look:"),))]
     assert [row.what for row in read.report] == ["left_out", "left_out"]
@@ -123,7 +134,11 @@ def test_a_part_that_has_no_place_is_told():
 
 def test_a_half_call_is_told_and_not_kept():
     function = {"name": "f", "arguments": '{"a": '}
-    message = {"role": "assistant", "content": "x", "tool_calls": [{"id": "c", "type": "function", "function": function}]}  # fmt: skip
+    message = {
+        "role": "assistant",
+        "content": "x",
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
     read = from_messages("openai_chat", [message])
     assert read.conversation.turns[0].calls == ()
     assert [row.what for row in read.report] == ["dropped_call"]

@@ -7,9 +7,11 @@ Rule: listens on this machine alone unless told otherwise, says where it is, and
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
             import webbrowser
 
             webbrowser.open(url)
-        server.run(sockets=[bound])
+        with suppress(KeyboardInterrupt):  # that is how it ends
+            server.run(sockets=[bound])
     finally:
         bound.close()
     return 0
@@ -113,7 +116,16 @@ def _server(args: argparse.Namespace) -> uvicorn.Server:
     config = uvicorn.Config(
         app, log_level="warning", timeout_graceful_shutdown=GRACE, server_header=False
     )
-    return uvicorn.Server(config)
+
+    class Server(uvicorn.Server):
+        """Ends the conversations first, so that their readers hear it instead of being cut off."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # streams of others
+            await app.state.chats.close()
+            await super().shutdown(sockets)
+
+    return Server(config)
 
 
 def _folder(given: str | None) -> Path | None:

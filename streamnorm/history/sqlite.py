@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -142,8 +143,6 @@ class SQLiteHistory(SQLHistory):
             db.execute(f"PRAGMA max_page_count = {max(1, self._max_bytes // size)}")
 
     def _migrate(self, db: sqlite3.Connection) -> None:
-        # Turning WAL on takes a lock that SQLite does not wait for, so it is asked for under one
-        # that it does: processes which open a new file together come here one after the other.
         _turn_wal_on(db, self._busy)
         db.execute("BEGIN EXCLUSIVE")
         try:
@@ -234,8 +233,8 @@ def _has_tables(db: sqlite3.Connection) -> bool:
 
 
 def _turn_wal_on(db: sqlite3.Connection, patience: float) -> None:
-    import time
-
+    # SQLite does not wait for the lock that this takes, so processes that open a new file together
+    # ask again.
     end = time.monotonic() + patience
     while True:
         try:

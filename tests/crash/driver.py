@@ -47,7 +47,9 @@ MOMENTS = {
 EVERY_STEP = ("sending", "running")  # of the others, a quick look takes the first and the last
 
 
-def open_store(args: argparse.Namespace, at: Callable[[str], None] = lambda moment: None) -> History:
+def open_store(
+    args: argparse.Namespace, at: Callable[[str], None] = lambda moment: None
+) -> History:
     """The store; ``at`` hears of the moments of each commit."""
     if args.store == "sqlite":
         history: Any = SQLiteHistory(args.at)
@@ -332,10 +334,10 @@ def writers(args: argparse.Namespace) -> dict[str, Any]:
     return {"processes": args.processes, "units": counts, "turns": turns}
 
 
-def warm_up() -> None:
+def warm_up(args: argparse.Namespace) -> None:
     """Import here, once, what every child would import by itself."""
     import_module("anyio._backends._asyncio")
-    import_module("sqlite3")
+    import_module("psycopg" if args.store == "postgres" else "sqlite3")
     script(call("x"), say("x")).events("anthropic")
     for name in RULES:
         provider(name).request(Conversation().user("x"), model="m")
@@ -354,7 +356,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5)
     args = parser.parse_args()
-    warm_up()
+    warm_up(args)
     command = {"points": points, "random": at_random, "writers": writers}[args.command]
     print(json.dumps(command(args)))
 

@@ -364,6 +364,8 @@ class ChatParser(Parser):
                 thought = delta.reasoning_content or delta.reasoning
                 if thought:
                     out.append(ReasoningDelta(thought, 0, number))
+                    if delta.reasoning:  # the field that such a server wants it back in
+                        self.echo.setdefault("reasoning_field", "reasoning")
                 if delta.content:
                     out.append(TextDelta(delta.content, 0, number))
                 entries = delta.tool_calls
@@ -566,6 +568,8 @@ class ChatParser(Parser):
     def _full_delta(self, number: int, delta: FullDelta, out: Out) -> None:
         text = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
         echo = _reasoning_echo(delta)
+        if delta.reasoning:
+            self.echo.setdefault("reasoning_field", "reasoning")
         if echo:
             out.append(
                 ReasoningDelta(text or _details_text(delta.reasoning_details), 0, number, echo)

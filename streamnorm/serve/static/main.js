@@ -44,7 +44,7 @@ const make = (view) => MAKERS[view]();
 
 // --- keys -----------------------------------------------------------------------------------------
 
-const TYPES = "input:not([type=range]):not([type=checkbox]), textarea, select, dialog *";
+const TYPES = "input:not([type=range]):not([type=checkbox]), textarea, select, dialog[open] *";
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches?.(TYPES)) return;

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -40,6 +40,7 @@ from .base import (
 __all__ = ["RedisLog"]
 
 RETRIES, LONGEST_PAUSE = 40, 0.5  # a restart of the server is waited out: some twenty seconds
+CONNECTIONS = 32
 TOO_OLD = (6, 2)
 
 # KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
@@ -135,9 +136,12 @@ class RedisLog(EventLog):
         self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
         self._allow_loss = allow_loss
         retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
-        self._redis: Any = Redis.from_url(
-            url, retry=retry, retry_on_error=[RedisConnectionError, TimeoutError]
-        )
+        # A pool that lets one wait for a connection: many streams share a few.
+        pool: Any = BlockingConnectionPool.from_url(
+            url, max_connections=CONNECTIONS, timeout=None,
+            retry=retry, retry_on_error=[RedisConnectionError, TimeoutError],
+        )  # fmt: skip
+        self._redis: Any = Redis.from_pool(pool)
         scripts = (CREATE, APPEND, LOOK, STOP)
         self._scripts = {script: self._redis.register_script(script) for script in scripts}
         self._checked = False
