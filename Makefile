@@ -12,7 +12,7 @@ DEV    := $(VENV)/.dev.stamp
 RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench golden everything clean
+.PHONY: help demo page test check format bench golden everything clean
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -24,10 +24,14 @@ help: ## print this list
 demo: $(RUNTIME) ## replay one take of each provider, offline, and show the calls in one table
 	@echo "==> replaying one take of each provider"
 	@$(BIN)/python -m streamnorm.cli demo recordings
+	@echo "see it in the browser: make page"
+
+page: $(DEV) ## open the page: watch a stream, cut it anywhere, compare providers, chat
+	@$(BIN)/python -m streamnorm.cli serve --open
 
 test: $(DEV) ## run the tests (STREAMNORM_CORPUS=DIR adds a folder of recorded streams)
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -q -n auto $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV) ## check format, lint and types (ruff, mypy --strict, pyright)
 	@echo "==> checking the format (ruff format --check)"

@@ -290,22 +290,45 @@ async def test_a_chat_without_a_running_stream_is_204(log: EventLog) -> None:
 
 async def test_a_running_stream_is_replayed_from_the_start(log: EventLog) -> None:
     """The reader that asked, and one that joins late, hear the same."""
-    loop, heard = Script(None, 4), {}
-    async with client(loop, log=log) as http, anyio.create_task_group() as group:
-
-        async def ask() -> None:
-            heard["first"] = (await http.post("/api/chat", json=BODIES["ai-sdk"])).text
-
-        async def join() -> None:
-            heard["late"] = (await http.get("/api/chat/c1/stream")).text
-
-        group.start_soon(ask)
+    loop = Script(None, 4)
+    app = Starlette(routes=list(chat_router(loop, owner=who, log=log, within=0).routes))
+    first, late = Asked(app, "POST", "/api/chat", BODIES["ai-sdk"]), Asked(app, "GET", STREAM)
+    async with anyio.create_task_group() as group:
+        group.start_soon(first.run)
         await until(lambda: bool(loop.chats))
-        group.start_soon(join)
-        await anyio.lowlevel.checkpoint()
+        group.start_soon(late.run)
+        with anyio.fail_after(10):
+            await late.answered.wait()
         loop.open(4)
-    assert events_of(heard["late"]) == events_of(heard["first"])
-    assert len(events_of(heard["first"])) > 10
+    assert (late.status, events_of(late.text)) == (200, events_of(first.text))
+    assert len(events_of(first.text)) > 10
+
+
+STREAM = "/api/chat/c1/stream"
+
+
+class Asked:
+    """One request, straight to the application: ``answered`` when the answer has begun."""
+
+    def __init__(self, app: Any, method: str, path: str, body: Any = None) -> None:
+        self._app, self._scope = app, scope(path, method)
+        self._body = [json.dumps(body).encode()]
+        self.answered = anyio.Event()
+        self.status, self.text = 0, ""
+
+    async def run(self) -> None:
+        await self._app(self._scope, self._receive, self._send)
+
+    async def _receive(self) -> Any:
+        if not self._body:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": self._body.pop()}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.answered.set()
+        self.text += message.get("body", b"").decode()
 
 
 async def until(so: Callable[[], bool]) -> None:

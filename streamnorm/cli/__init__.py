@@ -32,6 +32,8 @@ examples:
   curl -N ... | streamnorm replay - --json        one event per line, for other programs
   streamnorm record -- curl -N ...                record a live stream and watch it
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
+  streamnorm repair body.json                     mend a request that another program left broken
+  streamnorm serve --open                         the page: watch, cut, compare, chat
 
 exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
 """
@@ -62,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, inspect, providers, record, replay
+    from . import demo, inspect, providers, record, repair, replay, serve
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -72,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, record, inspect, demo, providers):
+    for command in (replay, record, inspect, repair, serve, demo, providers):
         command.add(commands)
     return parser
 

@@ -93,7 +93,8 @@ class Encoder(ABC):
             return []
         out = self._openers()
         if failed is not None:
-            self._fold.feed([failed])
+            for move in self._fold.feed([failed]):
+                out.extend(self._tell(move))
         elif self._fold.end is None:
             failed = Failed("truncated", "the events ended without an end")
         for move in self._fold.close():

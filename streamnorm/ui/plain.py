@@ -110,7 +110,6 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
 
 
 _EVENTS = frozenset(get_args(Event))
-_JOINED = (TextDelta, ReasoningDelta, ToolCallDelta)
 
 
 def _merged(items: Iterable[Item]) -> Iterable[Item]:
@@ -123,11 +122,11 @@ def _merged(items: Iterable[Item]) -> Iterable[Item]:
 
 
 def _part(item: Any) -> Any:
-    if not isinstance(item, _JOINED) or getattr(item, "echo", msgspec.UNSET) is not msgspec.UNSET:
-        return None
-    plain = event_to_dict(item)
-    del plain["text"]
-    return tuple(plain.items())
+    if isinstance(item, ToolCallDelta):
+        return ToolCallDelta, item.call
+    if isinstance(item, TextDelta | ReasoningDelta) and item.echo is msgspec.UNSET:
+        return type(item), item.part, item.choice
+    return None
 
 
 def _joined(first: Any, rest: list[Any]) -> Any:

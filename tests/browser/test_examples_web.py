@@ -17,6 +17,9 @@ import pytest
 
 from tests.browser.conftest import Gate, Page, Served, serving
 
+# One Chromium for all of them, whatever the number of workers.
+pytestmark = pytest.mark.xdist_group("browser")
+
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+# One Chromium for all of them, whatever the number of workers.
+pytestmark = pytest.mark.xdist_group("browser")
+
 if TYPE_CHECKING:
     from .conftest import Page
 

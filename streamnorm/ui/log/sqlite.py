@@ -14,7 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -27,6 +27,7 @@ from .base import (
     Entry,
     EventLog,
     Gone,
+    LogError,
     LogUnavailable,
     Page,
     State,
@@ -39,19 +40,42 @@ BUSY = 30.0  # seconds to wait for another process
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS streams (
-    id TEXT PRIMARY KEY, owner TEXT NOT NULL, chat TEXT, made REAL NOT NULL, touched REAL NOT NULL,
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, touched REAL NOT NULL,
     first INTEGER NOT NULL DEFAULT 1, last INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL DEFAULT 'open', stopped INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS chats ON streams (owner, chat, made);
+CREATE TABLE IF NOT EXISTS chats (
+    owner TEXT NOT NULL, chat TEXT NOT NULL, stream TEXT NOT NULL, PRIMARY KEY (owner, chat)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS streams_of_chats ON chats (stream);
 CREATE INDEX IF NOT EXISTS ages ON streams (touched);
 CREATE TABLE IF NOT EXISTS entries (
     stream TEXT NOT NULL, seq INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, seq)
 ) WITHOUT ROWID;
 """
-NEWEST = (
-    "SELECT id, state, touched FROM streams WHERE owner = ? AND chat = ? ORDER BY made DESC LIMIT 1"
+LATEST = (
+    "SELECT id, state, touched FROM chats JOIN streams ON id = stream"
+    " WHERE chats.owner = ? AND chat = ?"
 )
+
+
+class _Job:
+    """A piece of a transaction, and what came of it."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
+        self._work = work
+        self.done = False
+        self.value: Any = None
+        self.error: LogError | None = None
+
+    def run(self, db: sqlite3.Connection) -> None:
+        db.execute("SAVEPOINT job")
+        try:
+            self.value = self._work(db)
+        except LogError as error:  # this job alone is undone
+            db.execute("ROLLBACK TO job")
+            self.error = error
+        db.execute("RELEASE job")
 
 
 class SQLiteLog(EventLog):
@@ -77,19 +101,20 @@ class SQLiteLog(EventLog):
         self._path = os.fspath(path)
         self._keep_for, self._keep, self._clock = keep_for, keep, clock
         self._dbs: dict[bool, sqlite3.Connection] = {}  # by: does it write?
-        self._turns: dict[bool, anyio.CapacityLimiter] = {}
+        self._turns = {True: anyio.Lock(), False: anyio.Lock()}
+        self._waiting: list[_Job] = []
 
     async def aclose(self) -> None:
         for writes in list(self._dbs):
-            db = self._dbs.pop(writes)
-            await to_thread.run_sync(db.close, limiter=self._turns[writes])
+            async with self._turns[writes]:
+                await to_thread.run_sync(self._dbs.pop(writes).close)
 
     async def stop(self, stream: str, *, owner: str) -> None:
         def job(db: sqlite3.Connection) -> int:
             mark = "UPDATE streams SET stopped = 1 WHERE id = ? AND owner = ?"
             return db.execute(mark, (stream, owner)).rowcount
 
-        if not await self._run(job):
+        if not await self._write(job):
             raise Gone
 
     async def _create(self, stream: str, owner: str, chat: str | None) -> None:
@@ -97,22 +122,23 @@ class SQLiteLog(EventLog):
 
         def job(db: sqlite3.Connection) -> None:
             self._expire(db, now)
-            row = db.execute(NEWEST, (owner, chat)).fetchone() if chat is not None else None
+            row = db.execute(LATEST, (owner, chat)).fetchone() if chat is not None else None
             if row is not None and row[1] == "open" and now - row[2] < self.lease:
                 raise Busy(row[0])
             db.execute(
-                "INSERT INTO streams (id, owner, chat, made, touched) VALUES (?, ?, ?, ?, ?)",
-                (stream, owner, chat, now, now),
+                "INSERT INTO streams (id, owner, touched) VALUES (?, ?, ?)", (stream, owner, now)
             )
+            if chat is not None:
+                db.execute("REPLACE INTO chats VALUES (?, ?, ?)", (owner, chat, stream))
 
-        await self._run(job)
+        await self._write(job)
 
     async def _chat_stream(self, owner: str, chat: str) -> str | None:
         def job(db: sqlite3.Connection) -> str | None:
-            row = db.execute(NEWEST, (owner, chat)).fetchone()
+            row = db.execute(LATEST, (owner, chat)).fetchone()
             return None if row is None else str(row[0])
 
-        return await self._run(job, writes=False)
+        return await self._read(job)
 
     async def _append(
         self, stream: str, first: int, payloads: Sequence[bytes], state: State
@@ -134,7 +160,7 @@ class SQLiteLog(EventLog):
                 _trim(db, stream, last - self._keep)
             return bool(row[1])
 
-        stopped = await self._run(job)
+        stopped = await self._write(job)
         self._ring(stream)
         return stopped
 
@@ -155,39 +181,71 @@ class SQLiteLog(EventLog):
             alive = now - row[3] < self.lease
             return Page([Entry(*each) for each in rows], row[0], row[1], row[2], alive)
 
-        return await self._run(job, writes=False)
+        return await self._read(job)
 
     def _expire(self, db: sqlite3.Connection, now: float) -> None:
         old = db.execute("SELECT id FROM streams WHERE touched <= ?", (now - self._keep_for,))
         for (stream,) in old.fetchall():
             db.execute("DELETE FROM entries WHERE stream = ?", (stream,))
+            db.execute("DELETE FROM chats WHERE stream = ?", (stream,))
             db.execute("DELETE FROM streams WHERE id = ?", (stream,))
 
-    # --- one job at a time, in a thread -----------------------------------------------------------
+    # --- jobs, in a thread ------------------------------------------------------------------------
 
-    async def _run(self, job: Callable[[sqlite3.Connection], T], *, writes: bool = True) -> T:
-        if writes not in self._turns:
-            self._turns[writes] = anyio.CapacityLimiter(1)
-        return await to_thread.run_sync(self._within, job, writes, limiter=self._turns[writes])
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do this in a transaction. Whoever's turn it is commits for all who wait: one sync for many."""
+        job = _Job(work)
+        self._waiting.append(job)
+        async with self._turns[True]:
+            if not job.done:
+                jobs, self._waiting = self._waiting, []
+                await to_thread.run_sync(self._commit, jobs)
+        if job.error is not None:
+            raise job.error
+        value: T = job.value
+        return value
 
-    def _within(self, job: Callable[[sqlite3.Connection], T], writes: bool) -> T:
+    def _commit(self, jobs: list[_Job]) -> None:
         try:
-            db = self._opened(writes)
-            db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            try:
-                value = job(db)
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
+            db = self._opened(True)
+            db.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                job.run(db)
             db.execute("COMMIT")
         except sqlite3.Error as error:
-            raise LogUnavailable(f"the log {self._path!r} cannot be used: {error}") from error
-        return value
+            self._spoil(jobs, error)
+        for job in jobs:
+            job.done = True
+
+    def _spoil(self, jobs: list[_Job], error: sqlite3.Error) -> None:
+        """Nothing of this transaction is kept, and all who had a part in it hear so."""
+        if (db := self._dbs.get(True)) is not None and db.in_transaction:
+            db.execute("ROLLBACK")
+        for job in jobs:
+            job.error = self._unusable(error)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        async with self._turns[False]:
+            return await to_thread.run_sync(self._seen, work)
+
+    def _seen(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            db = self._opened(False)
+            db.execute("BEGIN")  # what is seen is of one moment
+            try:
+                return work(db)
+            finally:
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: sqlite3.Error) -> LogUnavailable:
+        return LogUnavailable(f"the log {self._path!r} cannot be used: {error}")
 
     def _opened(self, writes: bool) -> sqlite3.Connection:
         db = self._dbs.get(writes)
         if db is None:
-            # The limiter lets one thread in at a time, so the threads may differ.
+            # The lock lets one thread in at a time, so the threads may differ.
             db = sqlite3.connect(
                 self._path, timeout=BUSY, isolation_level=None, check_same_thread=False
             )
