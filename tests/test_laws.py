@@ -487,7 +487,9 @@ BLOCKS = st.sampled_from(
     st.lists(st.tuples(BLOCKS, st.sampled_from(["data: ", "data:"]), st.integers(0, 3)), max_size=12),
     st.sampled_from(["openai_chat", "anthropic"]), st.sampled_from(["\n", "\r\n", "\r"]),
 )  # fmt: skip
-@example([("DATA", "data: ", 1), (": hi", "data: ", 1), (": hiJSON", "data: ", 2)], "openai_chat", "\n")
+@example(
+    [("DATA", "data: ", 1), (": hi", "data: ", 1), (": hiJSON", "data: ", 2)], "openai_chat", "\n"
+)
 def test_a_frame_is_read_by_the_specification_whatever_stood_before_it(
     blocks, provider: str, end: str
 ):

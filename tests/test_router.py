@@ -21,7 +21,18 @@ pytest.importorskip("starlette", reason="the extra `ui` is not installed")
 from starlette.applications import Starlette
 from starlette.requests import Request
 
-from streamnorm import Finish, StreamStart, TextDelta, ToolCall, ToolResult, UsageError
+from streamnorm import (
+    Finish,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    UsageError,
+)
+from streamnorm.history import MemoryHistory
+from streamnorm.loop import ToolLoop
+from streamnorm.stream import normalize
+from streamnorm.testing import call, finish, say, script
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 from streamnorm.ui.router import Chat, chat_router
 
@@ -142,26 +153,46 @@ async def test_a_continued_message_keeps_its_id_and_its_calls() -> None:
     assert {c["toolCallId"] for c in chunks if "toolCallId" in c} == {"call_1_2"}
 
 
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def model(asked: list[Any]) -> Any:
+    """Calls ``add`` and then says what it heard, as often as it is asked."""
+    calls = script(say("Adding. "), call("add", a=1, b=2), finish())
+    answer = script(say("It is three."), finish())
+
+    def send(outgoing: Any, tools: Any) -> Any:
+        asked.append(outgoing)
+        turns = getattr(outgoing, "conversation", outgoing).turns
+        told = answer if turns[-1].role == "tool" else calls
+        return normalize([told.bytes("anthropic")], "anthropic")
+
+    return send
+
+
 async def test_a_tool_loop_can_be_given_as_it_is() -> None:
-    class Loop:
-        history = None
+    asked: list[Any] = []
+    async with client(ToolLoop(model(asked), [add])) as http:
+        answer = await http.post("/api/chat", json=BODIES["ai-sdk"])
+    chunks = [json.loads(data) for _, data in events_of(answer.text)[:-1]]
+    assert [c["output"] for c in chunks if c["type"] == "tool-output-available"] == [3]
+    assert "".join(c["delta"] for c in chunks if c["type"] == "text-delta") == (
+        "Adding. It is three."
+    )
+    assert chunks[-1]["finishReason"] == "stop"
+    assert len(asked) == 2
 
-        def run(self, said: Any = None, *, conversation: Any = None) -> Any:
-            self.asked = (said, conversation)
-            return Script()._tell()
 
-    class Kept(Loop):
-        history = object()
-
-    plain, kept = Loop(), Kept()
-    async with client(plain) as http:
-        assert "Done." in (await http.post("/api/chat", json=BODIES["ai-sdk"])).text
-    assert plain.asked[0] is None
-    assert plain.asked[1].turns[0].text == "Pay"
-    async with client(kept) as http:
-        assert "Done." in (await http.post("/api/chat", json=BODIES["ai-sdk"])).text
-    assert kept.asked[0].text == "Pay"
-    assert kept.asked[1] == "3:ann:c1"
+async def test_a_loop_with_a_history_is_asked_by_owner_and_chat() -> None:
+    async with MemoryHistory() as history:
+        async with client(ToolLoop(model([]), [add], history=history)) as http:
+            for _ in range(2):
+                answer = await http.post("/api/chat", json=BODIES["ai-sdk"])
+                assert "It is three." in answer.text
+        roles = [turn.role for turn in (await history.load("3:ann:c1")).turns]
+    assert roles == ["user", "assistant", "tool", "assistant"] * 2
 
 
 # --- failing --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from streamnorm import (
     replay,
 )
 from streamnorm.settled import Settled
-from streamnorm.ui import Approval, full_error, vercel
+from streamnorm.ui import Approval, Denied, full_error, vercel
 from tests.conftest import RECORDINGS
 from tests.ui_rules import tellings, vercel_complaints
 
@@ -180,6 +180,15 @@ def test_a_late_id_changes_the_metadata_and_not_the_name_on_the_page() -> None:
     )
     assert start["toolCallId"] == available["toolCallId"] == output["toolCallId"] == "syn_1"
     assert available["toolMetadata"]["streamnorm"]["id"] == "call_real"
+
+
+def test_only_a_whole_call_is_asked_about_refused_or_answered() -> None:
+    encoder = vercel.Encoder()
+    encoder.payloads(START, Approval("ask_1", CALL), Denied(CALL))
+    assert encoder.skipped == {"approval": 1, "denied": 1}
+    broken = BrokenToolCall(0, "call_1", "pay", "{", "truncated")
+    chunks = told(START, broken, ProviderToolResult(0, "call_1", "x"), Finish("stop"))
+    assert chunks[2]["type"] == "data-orphan-result"
 
 
 def test_an_approval_is_asked_for() -> None:

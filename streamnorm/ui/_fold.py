@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,9 @@ from ..events import (
     Usage,
 )
 from ..tools import ToolResult
+
+if TYPE_CHECKING:
+    from ..settled import Settled
 
 __all__ = ["Approval", "Denied", "Fold", "Item", "Move"]
 
@@ -69,7 +72,7 @@ class Denied(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-Item: TypeAlias = Event | ToolResult | Approval | Denied
+Item: TypeAlias = "Event | ToolResult | Settled | Approval | Denied"
 RunKind: TypeAlias = Literal["text", "reasoning"]
 
 
@@ -100,6 +103,7 @@ class Call:
     by_provider: bool
     step: int
     pieces: list[str] = field(default_factory=list)  # the argument text that was told so far
+    state: Literal["open", "whole", "broken"] = "open"
     answered: bool = False
 
     @property
@@ -358,6 +362,7 @@ class Fold:
             del self._open[event.call]
         call.wire, call.name = event.id, event.name
         call.by_provider = event.runs_on == "provider"
+        call.state = "whole"
         self._ids[event.id] = call
         out.append(CallWhole(call, event))
 
@@ -366,7 +371,7 @@ class Fold:
         if call is None:
             call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
             del self._open[event.call]
-        call.wire, call.answered = event.id, True
+        call.wire, call.answered, call.state = event.id, True, "broken"
         out.append(CallBroken(call, event))
 
     def _progress(self, event: ToolProgress, out: list[Move]) -> None:
@@ -380,6 +385,11 @@ class Fold:
         here = self._ordinals.get(ordinal) if ordinal is not None else None
         return here if here is not None and here.wire == id else self._ids.get(id)
 
+    def _answerable(self, ordinal: int | None, id: str) -> Call | None:
+        """Such a call if it is whole: no other is run, answered, allowed or refused."""
+        call = self._known(ordinal, id)
+        return call if call is not None and call.state == "whole" else None
+
     def _provided(self, event: ProviderToolResult, out: list[Move]) -> None:
         self._answer(event.call, event.id, event.output, event.is_error, out)
 
@@ -391,15 +401,15 @@ class Fold:
         self, ordinal: int | None, id: str, output: Any, is_error: bool, out: list[Move]
     ) -> None:
         self._need_step(out)
-        call = self._known(ordinal, id)
-        if call is None or call in self._open.values():
+        call = self._answerable(ordinal, id)
+        if call is None:
             out.append(Orphan(id, output, is_error))
         else:
             call.answered = True
             out.append(Result(call, output, is_error))
 
     def _ask(self, approval: Approval, out: list[Move]) -> None:
-        call = self._known(approval.call.call, approval.call.id)
+        call = self._answerable(approval.call.call, approval.call.id)
         if call is None:
             self.skipped["approval"] += 1
         else:
@@ -407,7 +417,7 @@ class Fold:
             out.append(Asked(call, approval))
 
     def _refuse(self, denied: Denied, out: list[Move]) -> None:
-        call = self._known(denied.call.call, denied.call.id)
+        call = self._answerable(denied.call.call, denied.call.id)
         if call is None:
             self.skipped["denied"] += 1
         else:

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 LEASE = 15.0  # seconds after which a producer that says nothing is taken for dead
-KEEP_FOR = 3600.0  # seconds that a stream is kept after its last append
+KEEP_FOR = 900.0  # seconds that a stream is kept after its last append
 PAGE = 512  # entries that a reader takes at once
 LONGEST = 512  # characters of an owner's or a chat's name
 
