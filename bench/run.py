@@ -37,6 +37,8 @@ SECTIONS = {
     "memory": "bench.memory",
     "import": "bench.imports",
     "streams": "bench.streams",
+    "history": "bench.history",
+    "ui": "bench.ui",
     "peers": "bench.peers",
 }
 

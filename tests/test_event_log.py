@@ -334,6 +334,24 @@ async def test_an_expired_redis_stream_is_gone() -> None:
                     return
 
 
+def test_a_log_can_be_made_before_there_is_a_loop(tmp_path: Path) -> None:
+    """As modules of applications do."""
+    logs: list[EventLog] = [MemoryLog(), SQLiteLog(tmp_path / "log.db")]
+    if REDIS:
+        from streamnorm.ui.log import RedisLog
+
+        logs.append(RedisLog(REDIS))
+
+    async def main() -> None:
+        for log in logs:
+            writer = await log.create(owner="ann")
+            await writer.close(payloads(3))
+            assert await all_of(log, writer.stream) == payloads(3)
+            await log.aclose()
+
+    anyio.run(main)
+
+
 # --- other processes ------------------------------------------------------------------------------
 
 PRODUCER = """

@@ -137,11 +137,10 @@ class Encoded:
 
     async def aclose(self) -> None:
         """Stop reading the events and close them."""
+        if not self._started:
+            return await _close(self._job.events)
         self._job.scope.cancel()
-        if self._started:
-            await self._job.ended.wait()
-        else:
-            await _close(self._job.events)
+        await self._job.ended.wait()
 
     def __del__(self) -> None:
         job = getattr(self, "_job", None)
@@ -154,11 +153,10 @@ class _Job:
 
     def __init__(self, events: AsyncIterable[Item], encoder: Encoder, within: float) -> None:
         self.events, self.encoder, self.within = events, encoder, within
-        self.scope = anyio.CancelScope()
-        self.ended = anyio.Event()
         self.error: Exception | None = None
 
     def start(self) -> None:
+        self.scope, self.ended = anyio.CancelScope(), anyio.Event()
         self.give, self.take = anyio.create_memory_object_stream[bytes](1)
         spawn(self.run)
 

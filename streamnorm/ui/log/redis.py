@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -240,7 +241,8 @@ class _Ears:
 
     def __init__(self, redis: Any, prefix: str, ring: Callable[[str], None]) -> None:
         self._redis, self._prefix, self._ring = redis, prefix, ring
-        self._scope = anyio.CancelScope()
+        # made when somebody listens: a log may be made before there is an event loop
+        self._scope: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
 
     def name(self, stream: str) -> str:
@@ -248,25 +250,24 @@ class _Ears:
 
     def open(self) -> None:
         if self._ended is None:
-            self._ended = anyio.Event()
-            spawn(self._listen)
+            self._scope, self._ended = anyio.CancelScope(), anyio.Event()
+            spawn(partial(self._listen, self._scope, self._ended))
 
     async def aclose(self) -> None:
-        self._scope.cancel()
-        if self._ended is not None:
+        if self._scope is not None and self._ended is not None:
+            self._scope.cancel()
             await self._ended.wait()
 
-    async def _listen(self) -> None:
+    async def _listen(self, scope: anyio.CancelScope, ended: anyio.Event) -> None:
         pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
         try:
-            with self._scope:
+            with scope:
                 while True:
                     await self._hear(pubsub)
         finally:
             with suppress(RedisError), anyio.CancelScope(shield=True):
                 await pubsub.aclose()
-            if self._ended is not None:
-                self._ended.set()
+            ended.set()
 
     async def _hear(self, pubsub: Any) -> None:
         try:
