@@ -20,7 +20,7 @@ import anyio
 from bench.report import Options, Section, table
 from streamnorm import Conversation, ToolCall, ToolResult, Turn
 from streamnorm.history import History, MemoryHistory, SQLiteHistory
-from streamnorm.repair import mend
+from streamnorm.repairing import mend
 from streamnorm.wires import provider
 
 SIZES = (1_000, 10_000)

@@ -59,40 +59,80 @@ if TYPE_CHECKING:
     from .conversation import Reasoning as Reasoning
     from .conversation import Text as Text
     from .conversation import Turn as Turn
+    from .guard import LoopGuard as LoopGuard
+    from .handlers import ClientTool as ClientTool
+    from .handlers import running as running
+    from .history import History as History
+    from .history import HistoryError as HistoryError
+    from .history import MemoryHistory as MemoryHistory
+    from .history import PostgresHistory as PostgresHistory
+    from .history import SQLiteHistory as SQLiteHistory
+    from .loop import ToolLoop as ToolLoop
+    from .persist import PersistEachCall as PersistEachCall
     from .preview import PartialArgs as PartialArgs
     from .preview import Preview as Preview
     from .recorder import Recorder as Recorder
+    from .repairing import UnansweredCall as UnansweredCall
+    from .repairing import mend as mend
+    from .repairing import repair as repair
     from .replaying import replay as replay
+    from .settled import Settled as Settled
     from .sharing import ConsumerTooSlow as ConsumerTooSlow
+    from .spool import Artifact as Artifact
+    from .spool import Spool as Spool
     from .stream import Stream as Stream
     from .stream import normalize as normalize
     from .tools import Media as Media
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
     from .tools import ToolResult as ToolResult
+    from .transcript import from_jsonl as from_jsonl
+    from .transcript import from_messages as from_messages
+    from .transcript import to_jsonl as to_jsonl
+    from .transcript import to_messages as to_messages
     from .wires import provider as provider
 
 __version__ = "0.1.0"
 
 # name -> the module it comes from, imported at first use
 _LAZY = {
+    "Artifact": "spool",
+    "ClientTool": "handlers",
     "ConsumerTooSlow": "sharing",
     "Conversation": "conversation",
+    "History": "history",
+    "HistoryError": "history",
+    "LoopGuard": "guard",
     "Media": "tools",
+    "MemoryHistory": "history",
     "PartialArgs": "preview",
+    "PersistEachCall": "persist",
+    "PostgresHistory": "history",
     "Preview": "preview",
     "Reasoning": "conversation",
     "Recorder": "recorder",
+    "SQLiteHistory": "history",
+    "Settled": "settled",
+    "Spool": "spool",
     "Stream": "stream",
     "Text": "conversation",
     "Tool": "tools",
     "ToolChoice": "tools",
+    "ToolLoop": "loop",
     "ToolResult": "tools",
     "Turn": "conversation",
+    "UnansweredCall": "repairing",
     "connect": "connecting",
+    "from_jsonl": "transcript",
+    "from_messages": "transcript",
+    "mend": "repairing",
     "normalize": "stream",
     "provider": "wires",
+    "repair": "repairing",
     "replay": "replaying",
+    "running": "handlers",
+    "to_jsonl": "transcript",
+    "to_messages": "transcript",
 }
 
 __all__ = [
@@ -139,6 +179,25 @@ __all__ = [
     "Turn",
     "Text",
     "Reasoning",
+    # conversations that survive
+    "ToolLoop",
+    "LoopGuard",
+    "ClientTool",
+    "running",
+    "Settled",
+    "Artifact",
+    "Spool",
+    "History",
+    "SQLiteHistory",
+    "PostgresHistory",
+    "MemoryHistory",
+    "PersistEachCall",
+    "repair",
+    "mend",
+    "to_jsonl",
+    "from_jsonl",
+    "to_messages",
+    "from_messages",
     # errors
     "StreamnormError",
     "WireError",
@@ -152,6 +211,8 @@ __all__ = [
     "EncodeError",
     "RecordingError",
     "ConsumerTooSlow",
+    "UnansweredCall",
+    "HistoryError",
 ]
 
 

@@ -148,7 +148,7 @@ class ToolCall(_Event, frozen=True, gc=False, tag="tool_call"):
 
     >>> call = ToolCall(0, "call_1", "weather", {"city": "Oslo"}, '{"city":"Oslo"}')
     >>> call.arguments["city"], call.checksum[:8]
-    ('Oslo', '65ebaa1d')
+    ('Oslo', '8d0dd926')
     """
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"

@@ -47,7 +47,7 @@ from .persist import (
     persists_each_call,
     store,
 )
-from .repair import UNAVAILABLE, Mended, Orphans, Repair, mend
+from .repairing import UNAVAILABLE, Mended, Orphans, Repair, mend
 from .settled import Settled, as_results
 from .spool import Spool
 from .text import clean

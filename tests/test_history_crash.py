@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from streamnorm.history import SQLiteHistory
-from streamnorm.repair import UNAVAILABLE, mend
+from streamnorm.repairing import UNAVAILABLE, mend
 from tests.conftest import ROOT
 from tests.stores import DSN, ON_DISK, needs_postgres, postgres_schema
 

@@ -16,7 +16,7 @@ from streamnorm.handlers import ClientTool, running
 from streamnorm.history import ConversationMoved, HistoryConflict, MemoryHistory
 from streamnorm.loop import ToolLoop
 from streamnorm.persist import HistoryWarning, PersistEachCall
-from streamnorm.repair import UNAVAILABLE
+from streamnorm.repairing import UNAVAILABLE
 from streamnorm.testing import call, cut, finish, say, script, turns
 from streamnorm.tools import Media, Tool
 from streamnorm.wires import provider

@@ -14,7 +14,7 @@ from streamnorm import BrokenToolCall, Conversation, Text, ToolCall, ToolResult,
 from streamnorm.cli.repair import run as run_command
 from streamnorm.errors import UnknownProvider, UsageError
 from streamnorm.events import Provenance
-from streamnorm.repair import UNAVAILABLE, UnansweredCall, mend, repair
+from streamnorm.repairing import UNAVAILABLE, UnansweredCall, mend, repair
 from streamnorm.settled import Settled
 from streamnorm.spool import Artifact
 from streamnorm.wires import provider

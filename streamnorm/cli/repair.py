@@ -18,7 +18,7 @@ from ..errors import UsageError
 from ..text import clean
 
 if TYPE_CHECKING:
-    from ..repair import Repaired
+    from ..repairing import Repaired
 
 __all__ = ["add", "run"]
 
@@ -68,7 +68,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Mends the file and says what was done."""
-    from ..repair import repair
+    from ..repairing import repair
 
     data = _bytes(args.file)
     repaired = repair(args.provider, _parsed(data, args.file), orphans=args.orphans)

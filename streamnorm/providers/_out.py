@@ -106,7 +106,7 @@ class Options(NamedTuple):
 
     reasoning: Literal["own", "text", "none"] = "own"
     images: Literal["summary", "user"] = "summary"
-    pairing: Literal["raise"] = "raise"
+    pairing: Literal["raise", "error", "drop"] = "raise"
     model: str | None = None
     max_tokens: int | None = None
     stream: bool = True
@@ -115,7 +115,7 @@ class Options(NamedTuple):
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "reasoning": ("own", "text", "none"),
     "images": ("summary", "user"),
-    "pairing": ("raise",),
+    "pairing": ("raise", "error", "drop"),
 }
 
 

@@ -29,7 +29,7 @@ import anyio
 from streamnorm import Conversation
 from streamnorm.history import History, SQLiteHistory, UnknownConversation
 from streamnorm.loop import ToolLoop
-from streamnorm.repair import UNAVAILABLE, mend
+from streamnorm.repairing import UNAVAILABLE, mend
 from streamnorm.testing import call, say, script
 from streamnorm.wires import provider
 from tests.pairing_rules import RULES, assert_paired
