@@ -11,7 +11,6 @@ room for doubt.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -208,5 +207,7 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
     >>> checksum("f", {"x": 1.0, "y": 2}) == checksum("f", {"y": 2, "x": 1})
     True
     """
+    import hashlib  # not needed to read a stream
+
     text = canonical({"name": name, "arguments": arguments})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -363,14 +363,32 @@ class ChatParser(Parser):
             if delta is not None:
                 thought = delta.reasoning_content or delta.reasoning
                 if thought:
-                    out.append(ReasoningDelta(thought, 0, number))
-                    if delta.reasoning:  # the field that such a server wants it back in
-                        self.echo.setdefault("reasoning_field", "reasoning")
+                    self._think(thought, number, delta, out)
                 if delta.content:
                     out.append(TextDelta(delta.content, 0, number))
                 entries = delta.tool_calls
-                if entries and not (len(entries) == 1 and self._fragment(number, entries[0], out)):
-                    self._entries(number, entries, out)
+                if entries:
+                    # One fragment and nothing else, of a call that is known by its index: the
+                    # usual entry, written out as every function call can be measured here.
+                    entry, first = entries[0], self._first
+                    function = entry.function
+                    if (
+                        function is not None
+                        and function.name is None
+                        and entry.id is None
+                        and not number
+                        and len(entries) == 1
+                        and (call := first.by_index.get(entry.index)) is not None  # type: ignore[arg-type]
+                        and (text := function.arguments)
+                    ):
+                        first.last = call
+                        if call.state is OPEN and text[0] != "{":
+                            call.fragments.append(text)
+                            out.append(ToolCallDelta(call.ordinal, text))
+                        else:
+                            self.calls.extend(call, text, out)
+                    else:
+                        self._entries(number, entries, out)
             if number:
                 self._more_choices.add(number)
             if choice.finish_reason:
@@ -378,22 +396,10 @@ class ChatParser(Parser):
         if p.usage is not None:
             self._count(p.usage)
 
-    def _fragment(self, number: int, entry: Entry, out: Out) -> bool:
-        """A fragment and nothing else, of a call that is known by its index: the usual entry."""
-        function = entry.function
-        if number or function is None or function.name is not None or entry.id is not None:
-            return False
-        call = self._first.by_index.get(entry.index)  # type: ignore[arg-type]
-        if call is None:
-            return False
-        self._first.last = call
-        text = function.arguments
-        if text and call.state is OPEN and text[0] != "{":
-            call.fragments.append(text)  # as Calls.extend, without the call: measurable here
-            out.append(ToolCallDelta(call.ordinal, text))
-        elif text:
-            self.calls.extend(call, text, out)
-        return True
+    def _think(self, thought: str, number: int, delta: Delta, out: Out) -> None:
+        out.append(ReasoningDelta(thought, 0, number))
+        if delta.reasoning:  # the field that such a server wants it back in
+            self.echo.setdefault("reasoning_field", "reasoning")
 
     def _entries(self, number: int, entries: Sequence[Entry | FullEntry], out: Out) -> None:
         choice = self._choices.setdefault(number, _Choice())
