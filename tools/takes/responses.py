@@ -546,7 +546,7 @@ def _newer(flavour: type[Response]) -> Iterator[Take]:
         return
     kind = "multi_agent_call"
     r = flavour(f"type_{kind}")
-    call, agent = r.call_id(), {"agent_name": "/root/scout"}
+    call, agent = r.call_id(), {"agent_name": "main/scout"}
     task = {"action": "spawn_agent", "call_id": call, "agent": agent}
     r.whole(kind, "mac_", None, **task, arguments=dumps({"task": "Find the tide table"}))
     part = {"type": "output_text", "text": "started", "annotations": []}
