@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -255,14 +256,31 @@ class Messages:
 
 # --- what was left out ----------------------------------------------------------------------------
 
+# A word of a skip's reason -> the part that it wants; the rest wants somebody's Python client.
+PARTS = {
+    "STREAMNORM_CORPUS": "a corpus of recorded streams",
+    "STREAMNORM_NPM": "JavaScript clients",
+    "STREAMNORM_WEB": "JavaScript clients",
+    "STREAMNORM_POSTGRES": "PostgreSQL",
+    "STREAMNORM_REDIS": "Redis",
+    "redis-server": "Redis",
+    "hromium": "Chromium",
+    "node": "JavaScript clients",
+}
+
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One line on what was skipped and how to add it."""
-    reasons: dict[str, int] = {}
+    """One line on what was left out and how to add it."""
+    wanted: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", ()):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        reason = reason.removeprefix("Skipped: ").strip()
-        reasons[reason] = reasons.get(reason, 0) + 1
-    if reasons:
-        told = "; ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
-        terminalreporter.write_line(f"left out: {told}. To add them all: .ci/run shows how.")
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        part = next(
+            (part for word, part in PARTS.items() if word in reason), "Python clients of others"
+        )
+        wanted[part] += 1
+    if wanted:
+        told = ", ".join(f"{part} ({count} tests)" for part, count in sorted(wanted.items()))
+        terminalreporter.write_line(
+            f"left out, for want of: {told}. `make everything` adds the Python clients, .ci/run shows "
+            "the rest, `pytest -rs` tells each reason."
+        )
