@@ -158,8 +158,13 @@ class Normalizer:
         return out
 
     def _overflow(self, name: str, out: list[Event]) -> None:
-        if not self._ended:
+        if self._ended:
+            return
+        try:
             self._fail(out, _limit_failure(LimitReached(name, getattr(self._limits, name))))
+        except NoteRaised as raised:
+            raised.events = tuple(out)
+            raise
 
     def feed_payload(self, payload: dict[str, Any]) -> list[Event]:
         """One decoded payload, such as an SDK object's dict."""
@@ -237,10 +242,20 @@ class Normalizer:
     # --- the loop -------------------------------------------------------------------------------
 
     def _take(self, blocks: list[bytes], out: list[Event]) -> None:
-        """Frames in, events out; ends the stream where a frame says so."""
+        """Frames in, events out. Under ``strict`` a note may end it anywhere, with what was heard."""
+        unread = iter(blocks)
+        try:
+            self._take_frames(unread, blocks, out)
+        except NoteRaised as raised:
+            self._ended = True
+            raised.frame = self._frames - sum(1 for _ in unread)
+            raised.events = tuple(out)
+            raise
+
+    def _take_frames(self, unread: Iterator[bytes], blocks: list[bytes], out: list[Event]) -> None:
+        """Ends the stream where a frame says so."""
         if self._ended:
             return self._after_end(blocks)
-        unread = iter(blocks)
         before = self._frames
         self._frames += len(blocks)
         try:
@@ -256,13 +271,21 @@ class Normalizer:
             self._fail(out, _limit_failure(reached))
         except NotJson as error:  # inside a field that was read on its own
             self._fail(out, Failure("protocol", f"an event is not JSON ({error})"))
-        except NoteRaised as raised:
-            self._ended = True
-            raised.frame = self._frames - sum(1 for _ in unread)
-            raised.events = tuple(out)
-            raise
+        except _UNEXPECTED as error:
+            self._give_up(error, out)
         if self._ended:
             self._after_end(list(unread))
+
+    def _give_up(self, error: Exception, out: list[Event]) -> None:
+        """A payload whose shape no handler expected: whatever a wire sends, nothing but our own
+        errors leaves the pipe. The fuzz tests ask that this never happens."""
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = f"{at.tb_frame.f_code.co_name}:{at.tb_lineno}" if at is not None else "?"
+        what = f"a payload has a shape that cannot be read ({type(error).__name__} in {where})"
+        self._fail(out, Failure("protocol", what))
+        self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)
 
     def _read(self, blocks: Iterator[bytes], out: list[Event]) -> None:
         """The hot loop. A frame is cut where the one before it was, and the decoder is the judge:
@@ -489,6 +512,7 @@ class Normalizer:
         self._tell_end(out, end)
 
     def _fail(self, out: list[Event], failure: Failure) -> None:
+        self._ended = True  # whatever happens now, nothing more is read
         self._halves.flush(out)
         broken = _BROKEN.get(failure.reason, "truncated")
         self._calls.break_all(out, broken, failure.message)
@@ -523,6 +547,16 @@ class Normalizer:
         )  # fmt: skip
 
 
+# What Python raises for a value of another type than expected.
+_UNEXPECTED = (
+    TypeError,
+    AttributeError,
+    KeyError,
+    IndexError,
+    ValueError,
+    RecursionError,
+    msgspec.MsgspecError,
+)
 # How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
 _BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
 _NO_STREAM = {

@@ -73,6 +73,9 @@ NOTES: dict[str, Note] = {
     "wire.split_character": Note(INFO, "a surrogate pair was split over payloads; joined"),
     "wire.bad_event_skipped": Note(WARNING, "an event that is not JSON was skipped, as asked"),
     "wire.error_field": Note(WARNING, "an error came as an SSE field instead of data"),
+    "wire.unreadable": Note(
+        WARNING, "a payload of a shape that no reader expected; given up", True
+    ),
     "stream.cut_event": Note(INFO, "the bytes ended inside an event"),
     "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),

@@ -28,7 +28,7 @@ from . import _even
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "Item", "NotJson", "Parser", "Provider", "StreamFailed",
-    "StreamOver", "Wire", "count", "first_text", "plain",
+    "StreamOver", "Wire", "count", "first_text", "items_of", "plain",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -279,6 +279,11 @@ def count(raw: Mapping[str, Any], *path: str) -> int | None:
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of a list; of anything else, none."""
+    return value if isinstance(value, list) else []
 
 
 def first_text(*candidates: Any) -> str | None:

@@ -36,6 +36,7 @@ from .._base import (
     Wire,
     count,
     first_text,
+    items_of,
 )
 
 __all__ = ["CALLS", "ITEMS", "AnthropicParser"]
@@ -250,7 +251,7 @@ class AnthropicParser(Parser):
         self._count(message.get("usage"))
         self._keep_container(message)
         # A gateway was seen to put the first blocks into the opening message.
-        for index, block in enumerate(message.get("content") or ()):
+        for index, block in enumerate(items_of(message.get("content"))):
             self._block_start(BlockStart(Raw(msgspec.json.encode(block)), index), out)
 
     def _block_start(self, p: BlockStart, out: Out) -> None:
@@ -276,14 +277,14 @@ class AnthropicParser(Parser):
             )
 
     def _text_start(self, block: dict[str, Any], index: int, out: Out) -> None:
-        if block.get("text"):
-            out.append(TextDelta(block["text"], index))
-        for citation in block.get("citations") or ():
+        if text := first_text(block.get("text")):
+            out.append(TextDelta(text, index))
+        for citation in items_of(block.get("citations")):
             out.append(Citation(index, citation))
 
     def _thinking_start(self, block: dict[str, Any], index: int, out: Out) -> None:
-        if block.get("thinking"):
-            out.append(ReasoningDelta(block["thinking"], index))
+        if text := first_text(block.get("thinking")):
+            out.append(ReasoningDelta(text, index))
         if block.get("signature"):
             echo = {"type": "thinking", "signature": block["signature"]}
             out.append(ReasoningDelta("", index, 0, echo))

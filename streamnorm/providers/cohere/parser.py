@@ -222,7 +222,7 @@ class CohereParser(Parser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        return payload.get("type") in {"message-start", "content-start", "tool-plan-delta"}
+        return str(payload.get("type")) in {"message-start", "content-start", "tool-plan-delta"}
 
     def heading(self, data: bytes) -> Heading:
         return Heading(None, first_text(msgspec.json.decode(data, type=_Header).id))

@@ -43,6 +43,7 @@ from .._base import (
     Word,
     count,
     first_text,
+    items_of,
     plain,
 )
 
@@ -313,9 +314,9 @@ class InteractionsParser(Parser):
         for content in _contents(step.content):
             if text := _text_of(content):
                 out.append(TextDelta(text, index))
-                for annotation in content.get("annotations") or ():
+                for annotation in items_of(content.get("annotations")):
                     out.append(Citation(index, annotation))
-            elif content.get("type") in MEDIA:
+            elif str(content.get("type")) in MEDIA:
                 out.append(Unrecognized(f"media/{content['type']}", content))
         if step.error is not None:
             self._failure = _failure(step.error)
@@ -332,7 +333,7 @@ class InteractionsParser(Parser):
     def _summarized(self, index: int, content: dict[str, Any], out: Out) -> None:
         if text := _text_of(content):
             out.append(ReasoningDelta(text, index))
-        elif content.get("type") in MEDIA:
+        elif str(content.get("type")) in MEDIA:
             out.append(Unrecognized(f"media/thought_summary.{content['type']}", content))
 
     def _signature(self, p: tuple[int, Step], out: Out) -> None:

@@ -627,7 +627,8 @@ class ChatParser(Parser):
     def _executed(self, number: int, tool: dict[str, Any], out: Out) -> None:
         """Groq's own tools: the call first, then the same entry with what it produced."""
         choice = self._choices.setdefault(number, _Choice())
-        index = tool.get("index") or 0
+        index = tool.get("index")
+        index = index if isinstance(index, int) else 0
         call = choice.executed.get(index)
         if call is None:
             call = choice.executed[index] = self.calls.open(

@@ -49,6 +49,7 @@ from .._base import (
     Word,
     count,
     first_text,
+    items_of,
 )
 
 __all__ = ["CALL_ID", "ITEM_ID", "TOOLS", "ResponsesParser", "Tool", "tools_by_type"]
@@ -370,7 +371,7 @@ class ResponsesParser(Parser):
     def _text_said(self, p: _Said, out: Out) -> None:
         """The whole text: told only if its pieces never came."""
         part = p.part if isinstance(p.part, dict) else {}
-        if part.get("type") in _THOUGHTS:
+        if str(part.get("type")) in _THOUGHTS:
             self._thought_said(p, out)
         elif p.output_index not in self._texts:
             self._tell_part({"text": p.text, "refusal": p.refusal, **part}, p.output_index, out)
@@ -618,7 +619,7 @@ class ResponsesParser(Parser):
 
     def _message(self, item: dict[str, Any], index: int | None, out: Out) -> None:
         told = index in self._texts
-        for part in item.get("content") or ():
+        for part in items_of(item.get("content")):
             if isinstance(part, dict) and not told:
                 self._tell_part(part, index, out)
         self._echo_text(item, index, out)
@@ -629,8 +630,9 @@ class ResponsesParser(Parser):
             out.append(TextDelta("", index or 0, 0, echo))
 
     def _reasoning(self, item: dict[str, Any], index: int | None, out: Out) -> None:
-        parts = [*(item.get("summary") or ()), *(item.get("content") or ())]
-        text = "\n".join(p["text"] for p in parts if isinstance(p, dict) and p.get("text"))
+        parts = [*items_of(item.get("summary")), *items_of(item.get("content"))]
+        texts = [first_text(p.get("text")) for p in parts if isinstance(p, dict)]
+        text = "\n".join(t for t in texts if t)
         if text and index not in self._thoughts:
             self._thoughts.add(index)
             out.append(ReasoningDelta(text, index or 0))
@@ -697,9 +699,7 @@ class ResponsesParser(Parser):
                 self._output_item(tool, item, out)
 
     def _late_item(self, item: dict[str, Any], index: int, out: Out) -> None:
-        heard = item.get("id") in self._echoed or (
-            item.get("type") == "reasoning" and self._thoughts
-        )
+        heard = _id_of(item) in self._echoed or (item.get("type") == "reasoning" and self._thoughts)
         if not heard:
             self._other_item(item, index, out, done=True)
 
@@ -811,7 +811,7 @@ def _output(tool: Tool, item: dict[str, Any]) -> Any:
 
 
 def _is_error(item: dict[str, Any]) -> bool:
-    return item.get("status") in _FAILED or item.get("error") is not None
+    return str(item.get("status")) in _FAILED or item.get("error") is not None
 
 
 def _id_of(item: Any) -> str:
