@@ -239,7 +239,6 @@ class InteractionsParser(Parser):
     name = "gemini_interactions"
     END = "interaction.completed"
     MARKED = False  # [DONE] may follow, or not
-    HEAD = b"event: step.delta\ndata: "
     TYPE_FIELD = "event_type"
     decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
