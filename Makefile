@@ -7,19 +7,20 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 BASE   := $(VENV)/.base.stamp
 DEV    := $(VENV)/.dev.stamp
+ALL    := $(VENV)/.all.stamp
 
 # The developer's environment can run the demo as well: no second installation.
 RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test check format bench golden everything clean
+.PHONY: help demo page test test-all check format docs golden takes bench prove mutate everything clean
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
 help: ## print this list
 	@echo "make TARGET, where TARGET is"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUNTIME) ## replay one take of each provider, offline, and show the calls in one table
 	@echo "==> replaying one take of each provider"
@@ -29,9 +30,13 @@ demo: $(RUNTIME) ## replay one take of each provider, offline, and show the call
 page: $(DEV) ## open the page: watch a stream, cut it anywhere, compare providers, chat
 	@$(BIN)/python -m streamnorm.cli serve --open
 
-test: $(DEV) ## run the tests (STREAMNORM_CORPUS=DIR adds a folder of recorded streams)
-	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
+test: $(DEV) ## run the quick tests: every law, on samples; ARGS='tests/core -k mint' runs some
+	@echo "==> running the quick tests (about two minutes)"
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not parts" $(ARGS)
+
+test-all: everything ## run all tests, exhaustively, also against the clients of others
+	@echo "==> running all tests (about ten minutes; STREAMNORM_CORPUS=DIR adds recorded streams)"
+	@STREAMNORM_TESTS=all $(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV) ## check format, lint and types (ruff, mypy --strict, pyright)
 	@echo "==> checking the format (ruff format --check)"
@@ -43,28 +48,39 @@ check: $(DEV) ## check format, lint and types (ruff, mypy --strict, pyright)
 	@if command -v node >/dev/null; then \
 		echo "==> checking the user snippets (pyright)"; \
 		PYRIGHT_PYTHON_GLOBAL_NODE=1 PYRIGHT_PYTHON_IGNORE_WARNINGS=1 \
-			$(BIN)/pyright --pythonpath $(BIN)/python tests/typing_api.py; \
+			$(BIN)/pyright --pythonpath $(BIN)/python tests/house/typing_api.py; \
 	else \
-		echo "left out: pyright on tests/typing_api.py; add it by installing node"; \
+		echo "left out: pyright on tests/house/typing_api.py; add it by installing node"; \
 	fi
 
 format: $(DEV) ## rewrite the files the way check wants them
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+docs: $(DEV) ## write the documents that are made from tables
+	@$(BIN)/python -m tools.documents $(ARGS)
+
+takes: $(DEV) ## write the takes in recordings/ that are made by tables, then their golden events
+	@$(BIN)/python -m tools.takes
+	@$(BIN)/python -m tools.golden
+
+golden: $(DEV) ## write the golden events beside each take, and the golden requests; read what changed
+	@echo "==> writing golden events and requests"
+	@$(BIN)/python -m tools.golden $(ARGS)
+	@$(BIN)/python -m tools.golden_requests $(ARGS)
+
 bench: $(DEV) ## measure the pipe against its floor
 	@echo "==> measuring (a minute or two)"
 	@$(BIN)/python bench/run.py $(ARGS)
 
-golden: $(DEV) ## write the golden events beside each take in recordings/
-	@echo "==> writing golden events"
-	@$(BIN)/python -m tools.golden $(ARGS)
+prove: $(DEV) ## damage streams in a million ways and look for one call that was never made
+	@echo "==> damaging streams (ARGS='--mutants N' for fewer)"
+	@$(BIN)/python -m tests.proof.run --mutants 1000000 $(ARGS)
 
-everything: $(DEV) ## install the clients of others that tests can read streams with
-	@echo "==> installing the clients of others"
-	@$(PIP) install -q -e '.[dev,sdks]'
-	@# its types are compared with our tables; the pins of its server parts exclude the others
-	@$(PIP) install -q --no-deps azure-ai-agentserver-responses azure-ai-agentserver-core
+mutate: $(DEV) ## remove the guards of the code one by one: a test must notice each
+	@$(BIN)/python -m tools.mutate $(ARGS)
+
+everything: $(ALL) ## install the clients of others that tests can read streams with
 
 clean: ## remove the environments, caches and build results
 	@echo "==> removing the environments, caches and build results"
@@ -86,3 +102,10 @@ $(DEV): pyproject.toml | $(BIN)/python
 	@echo "==> installing streamnorm and the developer's tools"
 	@$(PIP) install -q -e '.[dev]'
 	@touch $@ $(BASE)
+
+$(ALL): pyproject.toml | $(DEV)
+	@echo "==> installing the clients of others"
+	@$(PIP) install -q -e '.[dev,sdks]'
+	@# its types are compared with our tables; the pins of its server parts exclude the others
+	@$(PIP) install -q --no-deps azure-ai-agentserver-responses azure-ai-agentserver-core
+	@touch $@

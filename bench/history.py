@@ -19,9 +19,9 @@ import anyio
 
 from bench.report import Options, Section, table
 from streamnorm import Conversation, ToolCall, ToolResult, Turn
+from streamnorm.encoding.mending import mend
 from streamnorm.history import History, MemoryHistory, SQLiteHistory
-from streamnorm.repairing import mend
-from streamnorm.wires import provider
+from streamnorm.wire import provider
 
 SIZES = (1_000, 10_000)
 SLACK = 3.0  # of a linear cost: memory management, and a machine that does other things

@@ -122,7 +122,7 @@ def _drain(wire: str, path: Path) -> tuple[object, str]:
     """The pipe after the whole file, still alive, and the kind of its last event."""
     from streamnorm import Limits, Normalizer
 
-    pipe = Normalizer(wire, limits=Limits(event=64 * MIB))
+    pipe = Normalizer(wire, limits=Limits(frame_bytes=64 * MIB))
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             events = pipe.feed(chunk)

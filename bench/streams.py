@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.report import Options, Section, table
+from streamnorm.edge.replay import replay
+from streamnorm.edge.stream import Stream
 from streamnorm.events import Event
 from streamnorm.normalizer import Normalizer
-from streamnorm.recording import Take, read_take
-from streamnorm.replaying import replay
-from streamnorm.stream import Stream
+from streamnorm.takes.format import Take, read_take
 
 ROOT = Path(__file__).resolve().parent.parent
 MANY, FEW = 10_000, 1_000

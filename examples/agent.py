@@ -11,13 +11,8 @@ from pathlib import Path
 
 import anyio
 
-from streamnorm.connecting import connect
-from streamnorm.guard import LoopGuard
-from streamnorm.handlers import ClientTool
-from streamnorm.history import SQLiteHistory
-from streamnorm.loop import ToolLoop
+from streamnorm import ClientTool, LoopGuard, SQLiteHistory, ToolLoop, connect, provider
 from streamnorm.testing import call, say, script, turns
-from streamnorm.wires import provider
 
 WHERE, MODEL, QUESTION = sys.argv[1:] or ["anthropic", "claude-sonnet-4-5", "Who are you?"]
 KEY = os.environ.get(f"{WHERE.partition('_')[0].upper()}_API_KEY")

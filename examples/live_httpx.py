@@ -10,8 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from streamnorm import TextDelta, ToolCall, normalize
-from streamnorm.recording import read_take
+from streamnorm import TextDelta, ToolCall, normalize, read_take
 
 TAKE = Path(__file__).parent.parent / "recordings/anthropic/parallel_calls.sse"
 KEY = os.environ.get("ANTHROPIC_API_KEY")

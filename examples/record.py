@@ -12,8 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from streamnorm import connect, replay
-from streamnorm.recording import read_take
+from streamnorm import connect, read_take, replay
 
 TAKE = Path(__file__).parent.parent / "recordings/openai_chat/parallel_calls.sse"
 KEY = os.environ.get("OPENAI_API_KEY")

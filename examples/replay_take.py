@@ -6,8 +6,7 @@ Run it with ``python examples/replay_take.py [TAKE]``.
 import sys
 from pathlib import Path
 
-from streamnorm import BrokenToolCall, Failed, Finish, Normalizer, ToolCall
-from streamnorm.recording import read_take
+from streamnorm import BrokenToolCall, Failed, Finish, Normalizer, ToolCall, read_take
 
 TAKE = Path(__file__).parent.parent / "recordings/anthropic/parallel_calls.sse"
 

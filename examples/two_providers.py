@@ -6,8 +6,7 @@ Run it with ``python examples/two_providers.py``; it reads a recorded stream and
 import json
 from pathlib import Path
 
-from streamnorm import Conversation, Normalizer, Tool, ToolCall, ToolResult
-from streamnorm.wires import provider
+from streamnorm import Conversation, Normalizer, Tool, ToolCall, ToolResult, provider
 
 TAKE = Path(__file__).parent.parent / "recordings/anthropic/parallel_calls.sse"
 

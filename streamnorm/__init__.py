@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
-    BrokenCall,
+    BrokenCallError,
     EncodeError,
     FrameError,
+    MissingExtra,
     NoteRaised,
     ProviderError,
     RecordingError,
@@ -41,7 +42,9 @@ from .events import (
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
+    ToolEnded,
     ToolProgress,
+    ToolStarted,
     Unrecognized,
     Usage,
     event_from_dict,
@@ -54,85 +57,97 @@ from .notes import NOTES
 from .providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from .connecting import connect as connect
+    from .agent.circles import LoopGuard as LoopGuard
+    from .agent.client_tools import ClientTool as ClientTool
+    from .agent.client_tools import Stop as Stop
+    from .agent.client_tools import running as running
+    from .agent.loop import ToolLoop as ToolLoop
+    from .agent.persist import PersistEachCall as PersistEachCall
     from .conversation import Conversation as Conversation
     from .conversation import Reasoning as Reasoning
     from .conversation import Text as Text
     from .conversation import Turn as Turn
-    from .guard import LoopGuard as LoopGuard
-    from .handlers import ClientTool as ClientTool
-    from .handlers import running as running
+    from .edge.broadcast import ConsumerTooSlow as ConsumerTooSlow
+    from .edge.connect import connect as connect
+    from .edge.replay import replay as replay
+    from .edge.stream import Stream as Stream
+    from .edge.stream import normalize as normalize
+    from .encoding.mending import mend as mend
+    from .encoding.pairs import UnansweredCall as UnansweredCall
     from .history import History as History
     from .history import HistoryError as HistoryError
     from .history import MemoryHistory as MemoryHistory
     from .history import PostgresHistory as PostgresHistory
     from .history import SQLiteHistory as SQLiteHistory
-    from .loop import ToolLoop as ToolLoop
-    from .persist import PersistEachCall as PersistEachCall
-    from .preview import PartialArgs as PartialArgs
-    from .preview import Preview as Preview
-    from .recorder import Recorder as Recorder
-    from .repairing import UnansweredCall as UnansweredCall
-    from .repairing import mend as mend
-    from .repairing import repair as repair
-    from .replaying import replay as replay
-    from .settled import Settled as Settled
-    from .sharing import ConsumerTooSlow as ConsumerTooSlow
-    from .spool import Artifact as Artifact
-    from .spool import Spool as Spool
-    from .stream import Stream as Stream
-    from .stream import normalize as normalize
+    from .history.settled import Settled as Settled
+    from .history.spool import Artifact as Artifact
+    from .history.spool import Spool as Spool
+    from .history.transcript import from_jsonl as from_jsonl
+    from .history.transcript import from_messages as from_messages
+    from .history.transcript import to_jsonl as to_jsonl
+    from .history.transcript import to_messages as to_messages
+    from .takes.format import Take as Take
+    from .takes.format import read_take as read_take
+    from .takes.recorder import Recorder as Recorder
+    from .telemetry import Telemetry as Telemetry
+    from .telemetry import observe as observe
     from .tools import Media as Media
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
     from .tools import ToolResult as ToolResult
-    from .transcript import from_jsonl as from_jsonl
-    from .transcript import from_messages as from_messages
-    from .transcript import to_jsonl as to_jsonl
-    from .transcript import to_messages as to_messages
-    from .wires import provider as provider
+    from .ui.preview import PartialArgs as PartialArgs
+    from .ui.preview import Preview as Preview
+    from .wire import Wire as Wire
+    from .wire import provider as provider
+    from .wire import repair as repair
 
 __version__ = "0.1.0"
 
 # name -> the module it comes from, imported at first use
 _LAZY = {
-    "Artifact": "spool",
-    "ClientTool": "handlers",
-    "ConsumerTooSlow": "sharing",
+    "Artifact": "history.spool",
+    "ClientTool": "agent.client_tools",
+    "ConsumerTooSlow": "edge.broadcast",
     "Conversation": "conversation",
     "History": "history",
     "HistoryError": "history",
-    "LoopGuard": "guard",
+    "LoopGuard": "agent.circles",
     "Media": "tools",
     "MemoryHistory": "history",
-    "PartialArgs": "preview",
-    "PersistEachCall": "persist",
+    "PartialArgs": "ui.preview",
+    "PersistEachCall": "agent.persist",
     "PostgresHistory": "history",
-    "Preview": "preview",
+    "Preview": "ui.preview",
     "Reasoning": "conversation",
-    "Recorder": "recorder",
+    "Recorder": "takes.recorder",
     "SQLiteHistory": "history",
-    "Settled": "settled",
-    "Spool": "spool",
-    "Stream": "stream",
+    "Settled": "history.settled",
+    "Spool": "history.spool",
+    "Stop": "agent.client_tools",
+    "Stream": "edge.stream",
+    "Take": "takes.format",
+    "Telemetry": "telemetry",
     "Text": "conversation",
     "Tool": "tools",
     "ToolChoice": "tools",
-    "ToolLoop": "loop",
+    "ToolLoop": "agent.loop",
     "ToolResult": "tools",
     "Turn": "conversation",
-    "UnansweredCall": "repairing",
-    "connect": "connecting",
-    "from_jsonl": "transcript",
-    "from_messages": "transcript",
-    "mend": "repairing",
-    "normalize": "stream",
-    "provider": "wires",
-    "repair": "repairing",
-    "replay": "replaying",
-    "running": "handlers",
-    "to_jsonl": "transcript",
-    "to_messages": "transcript",
+    "UnansweredCall": "encoding.pairs",
+    "Wire": "wire",
+    "connect": "edge.connect",
+    "from_jsonl": "history.transcript",
+    "from_messages": "history.transcript",
+    "mend": "encoding.mending",
+    "normalize": "edge.stream",
+    "observe": "telemetry",
+    "provider": "wire",
+    "read_take": "takes.format",
+    "repair": "wire",
+    "replay": "edge.replay",
+    "running": "agent.client_tools",
+    "to_jsonl": "history.transcript",
+    "to_messages": "history.transcript",
 }
 
 __all__ = [
@@ -142,8 +157,12 @@ __all__ = [
     "connect",
     "Stream",
     "Recorder",
+    "read_take",
+    "Take",
     "Preview",
     "PartialArgs",
+    "observe",
+    "Telemetry",
     # the pipe
     "Normalizer",
     "Limits",
@@ -160,6 +179,8 @@ __all__ = [
     "BrokenToolCall",
     "ToolProgress",
     "ProviderToolResult",
+    "ToolStarted",
+    "ToolEnded",
     "Citation",
     "Usage",
     "Finish",
@@ -171,6 +192,7 @@ __all__ = [
     "event_to_json",
     # the way back
     "provider",
+    "Wire",
     "Tool",
     "ToolChoice",
     "ToolResult",
@@ -184,6 +206,7 @@ __all__ = [
     "LoopGuard",
     "ClientTool",
     "running",
+    "Stop",
     "Settled",
     "Artifact",
     "Spool",
@@ -204,10 +227,11 @@ __all__ = [
     "FrameError",
     "ProviderError",
     "StreamTruncated",
-    "BrokenCall",
+    "BrokenCallError",
     "NoteRaised",
     "UsageError",
     "UnknownProvider",
+    "MissingExtra",
     "EncodeError",
     "RecordingError",
     "ConsumerTooSlow",

@@ -16,18 +16,27 @@ import msgspec
 
 from .events import (
     BrokenToolCall,
-    Citation,
     Echo,
     Event,
-    Failed,
     Finish,
     ProviderToolResult,
-    ReasoningDelta,
-    StreamStart,
-    TextDelta,
     ToolCall,
-    ToolCallStart,
     Usage,
+)
+from .fold import (
+    Call,
+    CallBroken,
+    CallOpen,
+    CallWhole,
+    Cited,
+    Fold,
+    Move,
+    Orphan,
+    Result,
+    Run,
+    RunOpen,
+    RunText,
+    echoes_of,
 )
 from .tools import Media, ToolResult
 
@@ -85,13 +94,14 @@ class Turn(msgspec.Struct, frozen=True):
     def from_events(cls, events: Iterable[Event], *, choice: int = 0) -> Turn:
         """The assistant turn that a stream told.
 
+        >>> from streamnorm import Finish, TextDelta
         >>> Turn.from_events([TextDelta("Hel"), TextDelta("lo"), Finish("stop")]).text
         'Hello'
         """
-        fold = _Fold(choice)
-        for event in events:
-            fold.add(event)
-        return fold.turn()
+        fold, told = Fold(), _Parts(choice)
+        for move in fold.feed(events):
+            told.add(move)
+        return cls("assistant", told.parts(), broken=tuple(told.broken), **_facts(fold))
 
     def whole(self) -> Turn:
         """This turn without the calls that were never whole: what may be sent of it."""
@@ -116,85 +126,77 @@ class Turn(msgspec.Struct, frozen=True):
 _Place: TypeAlias = tuple[Any, ...]
 
 
-class _Fold:
-    """Deltas of one stream on their way to be parts; pieces of text are joined once.
+class _Parts:
+    """Moves of one stream on their way to be parts; pieces of text are joined once.
 
     A part stands where it began: a call is placed by its start, as one without arguments may be told
-    only when the turn is over.
+    only when the turn is over. Runs of one part are one, even if something came between them.
     """
 
     def __init__(self, choice: int) -> None:
         self._choice = choice
-        self._order: dict[_Place, Part | None] = {}
+        self._order: dict[_Place | Call, Part | None] = {}
+        self._runs: dict[_Place, list[Run]] = {}
         self._pieces: dict[_Place, list[str]] = {}
-        self._echoes: dict[_Place, list[tuple[Echo, int]]] = {}
-        self._sizes: dict[_Place, int] = {}
         self._citations: dict[int, list[Any]] = {}
-        self._facts: dict[str, Any] = {}
-        self._broken: list[BrokenToolCall] = []
+        self.broken: list[BrokenToolCall] = []
 
-    def add(self, event: Event) -> None:
-        match event:
-            case TextDelta() | ReasoningDelta() if event.choice == self._choice:
-                self._grow(Text if isinstance(event, TextDelta) else Reasoning, event)
-            case ToolCallStart():
-                self._order.setdefault((ToolCall, event.call))
-            case ToolCall() if event.choice == self._choice:
-                self._order[ToolCall, event.call] = event
-            case ProviderToolResult():
-                self._order[ProviderToolResult, len(self._order)] = event
-            case BrokenToolCall() if event.choice == self._choice:
-                self._broken.append(event)
-            case Citation():
-                self._citations.setdefault(event.part, []).append(event.payload)
-            case StreamStart():
-                self._facts |= {
-                    "provider": event.provider, "model": event.model, "response_id": event.response_id,
-                }  # fmt: skip
-            case Usage():
-                self._facts["usage"] = event
-            case Finish() | Failed():
-                self._end(event)
+    def add(self, move: Move) -> None:
+        match move:
+            case RunOpen() if move.run.choice == self._choice:
+                place = _place(move.run)
+                self._order.setdefault(place)
+                self._runs.setdefault(place, []).append(move.run)
+            case RunText() if move.run.choice == self._choice:
+                self._pieces.setdefault(_place(move.run), []).append(move.text)
+            case CallOpen():
+                self._order[move.call] = None
+            case CallWhole() if move.event.choice == self._choice:
+                self._order[move.call] = move.event
+            case CallBroken() if move.event.choice == self._choice:
+                self.broken.append(move.event)
+            case Result(event=ProviderToolResult()) | Orphan(event=ProviderToolResult()):
+                self._order[ProviderToolResult, len(self._order)] = move.event
+            case Cited():
+                self._citations.setdefault(move.event.part, []).append(move.event.payload)
 
-    def _grow(self, kind: type, event: TextDelta | ReasoningDelta) -> None:
-        echo = None if event.echo is msgspec.UNSET else event.echo
-        # Text that comes with an echo of some type is of that type: another part.
-        place = kind, event.part, echo.get("type") if echo and event.text else None
-        self._order.setdefault(place)
-        if echo is not None:
-            self._echo(place, echo)
-        self._pieces.setdefault(place, []).append(event.text)
-        self._sizes[place] = self._sizes.get(place, 0) + len(event.text)
-
-    def _echo(self, place: _Place, echo: Echo) -> None:
-        echoes = self._echoes.setdefault(place, [])
-        if not echoes or echoes[-1][0] != echo:
-            echoes.append((echo, self._sizes.get(place, 0)))
-
-    def _end(self, event: Finish | Failed) -> None:
-        self._facts["finish"] = event.reason
-        if isinstance(event, Finish) and event.echo is not msgspec.UNSET:
-            self._facts["echo"] = event.echo
-
-    def turn(self) -> Turn:
-        calls = iter(sorted((p for p in self._order if p[0] is ToolCall), key=lambda p: p[1]))
+    def parts(self) -> tuple[Part, ...]:
+        called = [place for place in self._order if isinstance(place, Call)]
         # A call may be started late, so among themselves calls stand by their number.
-        places = [next(calls) if place[0] is ToolCall else place for place in self._order]
-        parts = (self._order[place] or self._part(place) for place in places)
-        told = tuple(part for part in parts if part is not None)
-        return Turn("assistant", told, broken=tuple(self._broken), **self._facts)
+        calls = iter(sorted(called, key=lambda call: (call.step, call.ordinal)))
+        places = [next(calls) if isinstance(place, Call) else place for place in self._order]
+        parts = (self._order[place] or self._said(place) for place in places)
+        return tuple(part for part in parts if part is not None)
 
-    def _part(self, place: _Place) -> Part | None:
-        if place not in self._pieces:
-            return None  # a call that was never whole
-        kind, number, _ = place
-        text, echoes = "".join(self._pieces[place]), self._echoes.get(place, [])
-        if not text and not echoes:
-            return None
-        said, marks = tuple(e for e, _ in echoes), tuple(at for _, at in echoes)
-        if kind is Reasoning:
-            return Reasoning(text, said, marks)
-        return Text(text, said, tuple(self._citations.get(number, ())), marks)
+    def _said(self, place: _Place | Call) -> Part | None:
+        if isinstance(place, Call):
+            return None  # it was never whole
+        text, (echoes, marks) = "".join(self._pieces.get(place, ())), echoes_of(self._runs[place])
+        _, kind, number, _ = place
+        if kind == "reasoning":
+            return Reasoning(text, echoes, marks)
+        return Text(text, echoes, tuple(self._citations.get(number, ())), marks)
+
+
+def _place(run: Run) -> _Place:
+    return run.step, run.kind, run.part, run.type
+
+
+def _facts(fold: Fold) -> dict[str, Any]:
+    """What a stream says of its turn as a whole."""
+    start, end = fold.start, fold.end
+    facts: dict[str, Any] = {}
+    if start is not None:
+        facts = {
+            "provider": start.provider, "model": start.model, "response_id": start.response_id,
+        }  # fmt: skip
+    if fold.usage:
+        facts["usage"] = fold.usage[-1][1]
+    if end is not None:
+        facts["finish"] = end.reason
+    if isinstance(end, Finish) and end.echo is not msgspec.UNSET:
+        facts["echo"] = end.echo
+    return facts
 
 
 class Conversation(msgspec.Struct):
@@ -239,6 +241,11 @@ class Conversation(msgspec.Struct):
         """One more turn."""
         self.turns.append(turn)
         return self
+
+    @property
+    def continues(self) -> bool:
+        """Does a service keep what was said before, so that results here may be of calls there?"""
+        return False
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)

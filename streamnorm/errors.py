@@ -5,10 +5,11 @@
     │   ├── FrameError           not this framing, not UTF-8, not JSON, or beyond a limit
     │   ├── ProviderError        the provider said so: code, message, retryable
     │   ├── StreamTruncated      the bytes ended before the answer did
-    │   ├── BrokenCall           a call of the stream is not whole
+    │   ├── BrokenCallError      a call of the stream is not whole
     │   └── NoteRaised           a tolerance, under strict=True
     ├── UsageError               you erred; the sentence says what to pass instead
     │   ├── UnknownProvider      lists the ones there are
+    │   ├── MissingExtra         says what to install
     │   └── EncodeError          this tool or result cannot be said on that wire
     └── RecordingError           the take is not readable, or its replay differs
 
@@ -18,6 +19,7 @@ raises. (``strict=True`` asks for the opposite, and ``NoteRaised`` keeps the eve
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ if TYPE_CHECKING:
     from .events import Event
 
 __all__ = [
-    "BrokenCall",
+    "BrokenCallError",
     "EncodeError",
     "FrameError",
+    "MissingExtra",
     "NoteRaised",
     "ProviderError",
     "RecordingError",
@@ -37,6 +40,7 @@ __all__ = [
     "UnknownProvider",
     "UsageError",
     "WireError",
+    "needs",
 ]
 
 
@@ -91,7 +95,7 @@ class StreamTruncated(WireError):
     """The bytes ended before the wire said that the answer did."""
 
 
-class BrokenCall(WireError):
+class BrokenCallError(WireError):
     """A tool call of the stream is not whole and must not be run."""
 
 
@@ -110,6 +114,24 @@ class UsageError(StreamnormError):
 
 class UnknownProvider(UsageError):
     """No provider of that name, or none could be told from the stream."""
+
+
+class MissingExtra(UsageError, ImportError):
+    """A thing was used that needs a library which is not installed with streamnorm alone."""
+
+
+def needs(library: str, what: str, *, extra: str) -> None:
+    """Asked where a thing is used that needs a library of an extra: is it there?
+
+    >>> needs("no_such_library", "the page", extra="ui")
+    Traceback (most recent call last):
+    streamnorm.errors.MissingExtra: the page needs no_such_library: pip install 'streamnorm[ui]'
+    """
+    try:
+        import_module(library)
+    except ImportError as error:
+        sentence = f"{what} needs {library.partition('.')[0]}: pip install 'streamnorm[{extra}]'"
+        raise MissingExtra(sentence, name=error.name) from error
 
 
 class EncodeError(UsageError):

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from .exact import checksum
+from .text.canonical import checksum
 
 __all__ = [
     "BrokenToolCall",
@@ -35,7 +35,9 @@ __all__ = [
     "ToolCall",
     "ToolCallDelta",
     "ToolCallStart",
+    "ToolEnded",
     "ToolProgress",
+    "ToolStarted",
     "Unrecognized",
     "Usage",
     "event_from_dict",
@@ -57,11 +59,13 @@ BrokenReason: TypeAlias = Literal[
     "conflict",
 ]
 FinishReason: TypeAlias = Literal[
-    "stop", "length", "tool_calls", "content_filter", "refusal", "pause"
+    "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "other"
 ]
 FailedReason: TypeAlias = Literal[
     "truncated", "provider_error", "transport", "protocol", "limit", "idle", "cancelled"
 ]
+# invalid: the arguments do not fit the tool, and its handler was not run
+ToolOutcome: TypeAlias = Literal["ok", "error", "timeout", "invalid", "cancelled"]
 Echo: TypeAlias = dict[str, Any]
 
 
@@ -209,6 +213,29 @@ class ProviderToolResult(_Event, frozen=True, gc=False, tag="tool_result"):
     output: Any
     is_error: bool = False
     echo: Echo | UnsetType = UNSET
+    family: str | UnsetType = UNSET
+
+
+class ToolStarted(_Event, frozen=True, gc=False, tag="tool_started"):
+    """A tool of the client begins; told by a loop. ``checksum`` is that of the call."""
+
+    kind: ClassVar[Literal["tool_started"]] = "tool_started"
+    call: int
+    id: str
+    name: str
+    checksum: str
+
+
+class ToolEnded(_Event, frozen=True, gc=False, tag="tool_ended"):
+    """The same tool has ended: how, and after how many seconds. What it gave is told as settled."""
+
+    kind: ClassVar[Literal["tool_ended"]] = "tool_ended"
+    call: int
+    id: str
+    name: str
+    checksum: str
+    outcome: ToolOutcome
+    seconds: float
 
 
 class Citation(_Event, frozen=True, gc=False, tag="citation"):
@@ -271,6 +298,8 @@ Event: TypeAlias = (
     | BrokenToolCall
     | ToolProgress
     | ProviderToolResult
+    | ToolStarted
+    | ToolEnded
     | Citation
     | Usage
     | Finish
@@ -285,8 +314,13 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     >>> event_to_dict(TextDelta("hi"))
     {'kind': 'text_delta', 'text': 'hi', 'part': 0, 'choice': 0}
     """
-    plain: dict[str, Any] = msgspec.to_builtins(event)
+    plain: dict[str, Any] = msgspec.to_builtins(_told(event))
     return plain
+
+
+def _told(event: Any) -> Any:
+    """The event itself; of what a loop tells besides (a settled record), all of it by name."""
+    return event if isinstance(event, msgspec.Struct) else event.to_dict()
 
 
 def event_from_dict(plain: dict[str, Any]) -> Event:
@@ -305,4 +339,4 @@ def event_to_json(event: Event) -> bytes:
     >>> event_to_json(ToolCallDelta(0, '{"a"'))
     b'{"kind":"tool_call_delta","call":0,"text":"{\\\\"a\\\\""}'
     """
-    return msgspec.json.encode(event)
+    return msgspec.json.encode(_told(event))

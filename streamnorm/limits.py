@@ -12,17 +12,17 @@ KIB, MIB = 1024, 1024 * 1024
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of one stream; the defaults bound memory, not honest answers.
 
-    >>> Limits(event=64 * 1024).event
+    >>> Limits(frame_bytes=64 * 1024).frame_bytes
     65536
     """
 
-    event: int = 16 * MIB  # bytes of one frame
+    frame_bytes: int = 16 * MIB  # of one frame
     arguments: int = 4 * MIB  # characters of one call's argument text
     arguments_total: int = 32 * MIB  # … of all calls together
     open_calls: int = 128
     # Batch callers do ask for thousands of small calls in one turn; bounded, but not at 1,024.
     calls: int = 8192
-    events: int = 1_000_000  # frames
+    frames: int = 1_000_000
     stream: int = 256 * MIB  # bytes of the decoded body
     name: int = 256
     id: int = 256

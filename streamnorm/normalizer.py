@@ -9,6 +9,7 @@ Hot is the loop in ``_read``; everything unusual leaves it through one ``except`
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,37 +17,27 @@ from typing import Any
 import msgspec
 
 from . import providers
-from .calls import Calls
-from .errors import NoteRaised, UsageError
-from .events import (
-    BrokenReason,
-    Event,
-    Failed,
-    FailedReason,
-    Finish,
-    FinishReason,
-    StreamStart,
-)
-from .framing import Framer, sniff
-from .halves import Halves, stand_in
-from .limits import LimitReached, Limits
-from .mint import Mint
-from .notes import INFO, Scribe
-from .providers._base import (
+from .core.calls import Calls
+from .core.mend import Halves
+from .core.mint import Mint
+from .core.parser import (
     UNREADABLE,
     Failure,
-    Heading,
     NotJson,
-    Parser,
     StreamFailed,
     StreamOver,
-    plain,
 )
+from .errors import NoteRaised, UsageError
+from .events import BrokenReason, Event, Failed, FailedReason, Finish, FinishReason, StreamStart
+from .framing import Framer
+from .limits import LimitReached, Limits
+from .notes import INFO, WARNING, Scribe
+from .opening import Opening, is_json
 
 __all__ = ["Normalizer"]
 
+LF = 10  # a line end as a number: looking for a byte is ten times as fast as for bytes
 MEASURE_EVERY = 64  # frames, once a stream is long enough to hold too much
-SNIFF = 80  # bytes that decide what a body is, and are shown if it is none
 _BROKEN: dict[str, BrokenReason] = {
     "provider_error": "provider_error", "limit": "limit", "cancelled": "cancelled",
 }  # fmt: skip
@@ -76,30 +67,23 @@ class Normalizer:
     ) -> None:
         if on_bad_event not in ("fail", "skip"):
             raise UsageError(f"on_bad_event is 'fail' or 'skip', not {on_bad_event!r}")
-        self._wires = providers.parsers_of(provider)  # several: the first payload decides
         self._limits = limits or Limits()
         self._mint = Mint(seed)
         self._scribe = Scribe(provider, strict=strict)
         self._calls = Calls(self._scribe, self._mint, self._limits)
-        self._parser: Parser = self._wires[0](self._calls, self._scribe)
         self._halves = Halves(self._scribe.note)
         self._skip_bad = on_bad_event == "skip"
+        self._opening = Opening(
+            provider, self._calls, self._scribe, self._limits.frame_bytes
+        )  # asked until the stream has started
+        self._parser = self._opening.parser
         self._framer: Framer | None = None
-        self._first = b""  # bytes held until the framing is known
-        self._excerpt = b""  # how the body begins
         self._left = self._limits.stream
-        self._frames = 0
-        self._blank = 0  # frames without data
-        self._heading = Heading()
-        self._started = False
-        self._ended = False
-        self._unsure = len(self._wires) > 1  # which wire it is, or which response
-        self._calm = False  # the stream has started
-        self._long = (
-            self._limits.stream - self._limits.arguments
-        )  # bytes left when calls may be too big
-        self._envelope: bytes | None = None  # see Parser.envelope
-        self._skip, self._enveloped = 0, False  # where the last frame was cut
+        # bytes left when calls may be too big
+        self._long = self._limits.stream - self._limits.arguments
+        self._frames = self._blank = 0  # frames, and those without data
+        self._calm = self._started = self._ended = False  # calm: nothing is left to be found out
+        self._head, self._enveloped = b"", False  # what the last frame began with, and was cut off
 
     @property
     def provider(self) -> str:
@@ -139,7 +123,7 @@ class Normalizer:
         if blocks:
             self._take(blocks, out)
         if framer.overflow:
-            self._overflow("event", out)
+            self._overflow("frame_bytes", out)
         return out
 
     def _feed_slowly(self, chunk: bytes, out: list[Event]) -> list[Event]:
@@ -147,15 +131,27 @@ class Normalizer:
         over = self._left < 0
         if over:
             chunk, self._left = chunk[: self._left], 0
-        self._excerpt += chunk[: SNIFF - len(self._excerpt)]
-        if self._framer is None and not self._frame_by(chunk, out):
-            return out
-        chunk, self._first = self._first + chunk, b""
-        assert self._framer is not None
-        self._take(self._framer.feed(chunk), out)
-        if over or self._framer.overflow:
-            self._overflow("event" if self._framer.overflow else "stream", out)
+        self._opening.see(chunk)
+        if self._framer is None:
+            chunk = self._framed(chunk, out)
+        framer = self._framer
+        if framer is not None and not self._ended:
+            self._take(framer.feed(chunk), out)
+            if over or framer.overflow:
+                self._overflow("frame_bytes" if framer.overflow else "stream", out)
         return out
+
+    def _framed(self, chunk: bytes | None, out: list[Event]) -> bytes:
+        """The bytes that can be framed by now; None: no more will come."""
+        try:
+            opening = self._opening
+            held = opening.all_held() if chunk is None else opening.frame(chunk)
+            self._framer, self._head = opening.framer, opening.head
+        except StreamFailed as failed:
+            self._framer = self._opening.framer
+            self._fail(out, failed.failure)
+            return b""
+        return held
 
     def _overflow(self, name: str, out: list[Event]) -> None:
         if self._ended:
@@ -170,13 +166,15 @@ class Normalizer:
         """One decoded payload, such as an SDK object's dict."""
         try:
             data = msgspec.json.encode(payload)
+            if b"null" in data and _has_nan(payload):  # would be written as null
+                raise ValueError("it has a number that JSON cannot say: NaN or Infinity")
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(
                 f"the payload is not plain JSON ({error}); pass the SDK object's dict, "
                 "e.g. chunk.model_dump(mode='json')"
             ) from error
         if self._framer is None:
-            self._framer = _Payloads()
+            self._framer = self._opening.framer = _Payloads()
         out: list[Event] = []
         self._take([data], out)
         return out
@@ -195,9 +193,9 @@ class Normalizer:
 
     def _close(self, out: list[Event]) -> None:
         if self._framer is None:
-            self._choose_framer(self._first, out)
+            held = self._framed(None, out)
             if self._framer is not None and not self._ended:
-                self._take(self._framer.feed(self._first), out)
+                self._take(self._framer.feed(held), out)
         if not self._ended and self._framer is not None:
             self._take_last(self._framer.rest(), out)
         if not self._ended:
@@ -216,28 +214,6 @@ class Normalizer:
         if not self._ended:
             self._fail(out, Failure(reason, message, code, retryable))
         return out
-
-    # --- framing --------------------------------------------------------------------------------
-
-    def _frame_by(self, chunk: bytes, out: list[Event]) -> bool:
-        """Hold the first bytes until they say what the body is."""
-        first = self._first + chunk
-        start = sniff(first[:SNIFF])
-        if (start is None or start in _NO_STREAM) and len(first) < SNIFF:
-            self._first = (
-                first  # what is no stream is told with an excerpt that no chunking changes
-            )
-            return False
-        self._choose_framer(first, out)
-        return self._framer is not None and not self._ended
-
-    def _choose_framer(self, first: bytes, out: list[Event]) -> None:
-        start = sniff(first[:SNIFF]) or "text"
-        parser = self._parser if self.provider != providers.AUTO else framed_by(start, self._wires)
-        self._framer = parser.framer(start, self._limits.event)
-        if start in _NO_STREAM:
-            excerpt = self._excerpt.decode("utf-8", "backslashreplace")
-            self._fail(out, Failure("protocol", f"{_NO_STREAM[start]} It begins {excerpt!r}."))
 
     # --- the loop -------------------------------------------------------------------------------
 
@@ -259,7 +235,7 @@ class Normalizer:
         before = self._frames
         self._frames += len(blocks)
         try:
-            if self._calm and self._left >= self._long and self._frames <= self._limits.events:
+            if self._calm and self._left >= self._long and self._frames <= self._limits.frames:
                 self._read(unread, out)
             else:
                 self._read_carefully(unread, before, out)
@@ -288,34 +264,44 @@ class Normalizer:
         self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)
 
     def _read(self, blocks: Iterator[bytes], out: list[Event]) -> None:
-        """The hot loop. A frame is cut where the one before it was, and the decoder is the judge:
-        bytes cut at a wrong place are no payload, and the frame is looked at again."""
-        parser, skip, enveloped = self._parser, self._skip, self._enveloped
+        """The hot loop. A frame that begins with the very bytes of the one before it is cut behind
+        them; any other is looked at. So every byte of a frame is either compared or read."""
+        parser, head, enveloped = self._parser, self._head, self._enveloped
         kinds = parser.KINDS
-        decode = _refuse if self._halves.held else parser.decode
+        decode = _refuse if self._calls.mended else parser.decode
+        single = self._framer is not None and self._framer.single_lines
         for block in blocks:
-            try:
-                payload = decode(b"{" + block[skip:] if enveloped else block[skip:])
-            except UNREADABLE:
-                payload = self._look_again(block, out)
-                skip, enveloped = self._skip, self._enveloped
-                decode = _refuse if self._halves.held else parser.decode
-                if payload is None:
+            rest = block.removeprefix(
+                head
+            )  # compared and cut in one: itself if it begins otherwise
+            # A line more is no data, unless it says so; where frames have no head they are all data.
+            if (rest is not block and (single or LF not in rest)) or not head:
+                try:
+                    payload = decode(b"{" + rest if enveloped else rest)
+                except UNREADABLE:
+                    pass
+                else:
+                    kinds[type(payload)](parser, payload, out)
                     continue
-            kinds[type(payload)](parser, payload, out)
+            payload = self._look_again(block, out)
+            head, enveloped = self._head, self._enveloped
+            decode = _refuse if self._calls.mended else parser.decode
+            if payload is not None:
+                kinds[type(payload)](parser, payload, out)
 
     def _look_again(self, block: bytes, out: list[Event]) -> Any:
         """Not cut where the last one was: find its own head, or read it the long way."""
         assert self._framer is not None
-        enveloped = self._envelope is not None and block.startswith(self._envelope)
-        head = self._envelope if enveloped else self._framer.head_of(block)
-        skip = len(head or b"")
+        envelope = self._opening.envelope
+        enveloped = bool(envelope) and block.startswith(envelope)
+        head = envelope if enveloped else self._framer.head_of(block)
         # A frame that is all head (a comment, an unknown field) says nothing about the next one.
-        usual = skip < len(block) and (skip, enveloped) != (self._skip, self._enveloped)
-        if usual and not self._halves.held:
-            self._skip, self._enveloped = skip, enveloped
+        usual = len(head) < len(block) and (head, enveloped) != (self._head, self._enveloped)
+        rest = block[len(head) :]
+        if usual and not self._calls.mended and not (head and LF in rest):
+            self._head, self._enveloped = head, enveloped
             try:
-                return self._parser.decode(b"{" + block[skip:] if enveloped else block[skip:])
+                return self._parser.decode(b"{" + rest if enveloped else rest)
             except UNREADABLE:
                 pass
         self._odd(block, out)
@@ -326,16 +312,15 @@ class Normalizer:
         limits = self._limits
         for block in blocks:
             at += 1
-            if at > limits.events:
-                raise LimitReached("events", limits.events)
-            if not self._started or self._unsure:
-                self._begin(block, out)
-            else:
+            if at > limits.frames:
+                raise LimitReached("frames", limits.frames)
+            if self._calm:
                 self._read(iter((block,)), out)
+            else:
+                self._begin(block, out)
             if at % MEASURE_EVERY == 0:
                 self._calls.measure()
-            self._calm = self._started and not self._unsure
-            if self._calm and self._left >= self._long and self._frames <= limits.events:
+            if self._calm and self._left >= self._long and self._frames <= limits.frames:
                 return self._read(blocks, out)
 
     def _odd(self, block: bytes, out: list[Event]) -> None:
@@ -369,73 +354,31 @@ class Normalizer:
                 Failure("protocol", f"an event is not JSON ({why}). It begins {excerpt!r}.")
             )
         self._scribe.note("wire.bad_event_skipped", size=len(data))
-        self._calls.break_all(out, "conflict", "an event that was not JSON was skipped")
+        self._calls.lost = True
+        self._calls.taint_open("an event that was not JSON was skipped")
 
     def _begin(self, block: bytes, out: list[Event]) -> None:
         """Up to the first payload that says something: ``StreamStart`` comes before it."""
         heard: list[Event] = []
-        if len(self._wires) > 1 and not self._choose_wire(block):
+        opening = self._opening
+        if opening.is_undecided and not opening.choose_wire(block):
             return
-        self._learn_heading(block)
+        self._parser = opening.parser
+        opening.learn_heading(block)
         try:
             self._read(iter((block,)), heard)
         finally:
-            if heard or all(self._heading):
+            told = all(opening.heading)
+            if heard or told:
                 self._tell_start(out)
                 out.extend(heard)
-            nothing_known = all(event.kind == "unrecognized" for event in heard)
-            self._unsure = len(self._wires) > 1 or (nothing_known and not all(self._heading))
-
-    def _choose_wire(self, block: bytes) -> bool:
-        """Several wires are spoken under this name: which one is this?"""
-        assert self._framer is not None
-        fields = self._framer.read(block)
-        for _ in range(fields.comments):
-            self._scribe.note("wire.keepalive")
-        payload = _plainly(fields.data or b"")
-        if isinstance(payload, dict) and fields.event and "type" not in payload:
-            payload = {"type": fields.event, **payload}
-        if payload is None:
-            return False
-        wire = providers.recognize(payload, self._wires)
-        if wire is None and self.provider != providers.AUTO:
-            return (
-                True  # nothing that we know: passed on by the first wire, the next payload may tell
-            )
-        if wire is None:
-            raise StreamFailed(Failure("protocol", _unlike_any(payload, self._wires)))
-        if self.provider == providers.AUTO:
-            self._scribe.provider = wire.name
-        self._parser, self._wires = wire(self._calls, self._scribe), (wire,)
-        return True
-
-    def _learn_heading(self, block: bytes) -> None:
-        assert self._framer is not None
-        data = self._framer.read(block).data
-        if data is None:
-            return
-        try:
-            heading = self._parser.heading(data)
-        except UNREADABLE:
-            return
-        self._keep_envelope(block, data)
-        known = self._heading
-        self._heading = Heading(
-            known.model or heading.model, known.response_id or heading.response_id
-        )
-        self._scribe.response_id = self._heading.response_id
-
-    def _keep_envelope(self, block: bytes, data: bytes) -> None:
-        """From now on, frames that begin with the same envelope are read from behind it."""
-        assert self._framer is not None
-        head, at = self._framer.head_of(block), self._parser.envelope(data)
-        if at > 1 and block.startswith(head + data[:at]):
-            self._envelope = head + data[:at]
+            known = told or any(event.kind != "unrecognized" for event in heard)
+            self._calm = self._started and known and not opening.is_undecided
 
     def _tell_start(self, out: list[Event]) -> None:
         if not self._started:
             self._started = True
-            out.append(StreamStart(self.provider, *self._heading))
+            out.append(StreamStart(self.provider, *self._opening.heading))
 
     # --- the end --------------------------------------------------------------------------------
 
@@ -444,20 +387,21 @@ class Normalizer:
         assert self._framer is not None
         for block in blocks:
             data = self._framer.read(block).data
-            if data is None or data.strip() in self._parser.WORDS or _is_json(data):
+            if data is None or data.strip() in self._parser.WORDS or is_json(data):
                 self._take([block], out)
             else:
                 self._scribe.note("stream.cut_event")
 
     def _end_of_input(self, out: list[Event]) -> None:
         parser = self._parser
+        parser.decoded = isinstance(self._framer, _Payloads)
         try:
             parser.end_of_input(out)
         except StreamFailed as failed:
             return self._fail(out, failed.failure)
         except LimitReached as reached:
             return self._fail(out, _limit_failure(reached))
-        if parser.reason is not None and not self._calls.unfinished():
+        if parser.reason is not None:
             if parser.MARKED:
                 self._scribe.note("stream.end_unmarked")
             return self._finish(out)
@@ -466,7 +410,7 @@ class Normalizer:
     def _why_truncated(self) -> Failure:
         parser, unknown = self._parser, self.notes["wire.kind_unknown"]
         if self.provider == providers.AUTO or self._frames == self._blank:
-            return self._why_nothing()
+            return self._opening.why_nothing(self._limits.stream - self._left)
         if self._frames - self._blank > unknown:
             return Failure(
                 "truncated", f"the stream ended before its end mark ({parser.END})", None, True
@@ -476,29 +420,16 @@ class Normalizer:
             f"none of the {self._frames} events is known to {parser.name!r}{self._better()}",
         )
 
-    def _why_nothing(self) -> Failure:
-        """No payload came. A cut in the first event may be tried again; what is no stream may not."""
-        read = self._limits.stream - self._left
-        begun = self.notes["stream.cut_event"] and self._excerpt.lstrip()[:1] in _BEGINNINGS
-        cut = not read or bool(begun) or bool(self.notes["wire.keepalive"])
-        seen = self._excerpt.decode("utf-8", "backslashreplace")
-        what = f"It begins {seen!r}." if seen else "The body was empty."
-        whose = (
-            f"Is this the streaming body of {self._parser.name}?"
-            if self.provider != providers.AUTO
-            else f"Name the provider, one of: {', '.join(providers.PROVIDERS)}."
-        )
-        sentence = f"{read} bytes and no event in them. {what} {whose}"
-        return Failure("truncated" if cut else "protocol", sentence, None, cut)
-
     def _better(self) -> str:
         return "; is it another provider? There are: " + ", ".join(providers.PROVIDERS)
 
     def _finish(self, out: list[Event]) -> None:
-        parser, calls = self._parser, self._calls
+        self._tell_start(out)
+        parser, calls, since = self._parser, self._calls, len(out)
         self._halves.flush(out)
         reason: FinishReason = parser.reason or "stop"
         try:
+            parser.end_of_calls(out)
             calls.end_turn(out, reason)
         except LimitReached as reached:
             return self._fail(out, _limit_failure(reached))
@@ -509,23 +440,26 @@ class Normalizer:
         end = Finish(reason, parser.raw_reason)
         if parser.echo:
             end = Finish(reason, parser.raw_reason, parser.echo)
-        self._tell_end(out, end)
+        self._tell_end(out, end, since)
 
     def _fail(self, out: list[Event], failure: Failure) -> None:
         self._ended = True  # whatever happens now, nothing more is read
+        since = len(out)
         self._halves.flush(out)
         broken = _BROKEN.get(failure.reason, "truncated")
         self._calls.break_all(out, broken, failure.message)
         self._tell_end(
-            out, Failed(failure.reason, failure.message, failure.retryable, failure.code)
+            out, Failed(failure.reason, failure.message, failure.retryable, failure.code), since
         )
 
-    def _tell_end(self, out: list[Event], end: Finish | Failed) -> None:
+    def _tell_end(self, out: list[Event], end: Finish | Failed, since: int) -> None:
         self._ended = True
         if self._started and (usage := self._parser.usage()) is not None:
             out.append(usage)
         out.append(end)
-        if self._scribe.info_on:
+        if self._calls.mended:
+            self._halves.mend(out, since)
+        if self._scribe.info_on or end.kind == "failed":
             self._summarize(end)
 
     def _after_end(self, blocks: list[bytes]) -> None:
@@ -540,8 +474,11 @@ class Normalizer:
             {"call_id": c.id, "id_source": c.source, "name": c.name, "size": c.size}
             for c in self._calls.all
         ]
+        level, event = (
+            (INFO, "stream.finished") if end.kind == "finish" else (WARNING, "stream.failed")
+        )
         self._scribe.log(
-            INFO, "stream.finished" if end.kind == "finish" else "stream.failed",
+            level, event,
             reason=end.reason, call_ids=[c["call_id"] for c in calls], calls=calls,
             bytes=self._limits.stream - self._left, frames=self._frames, notes=dict(self.notes),
         )  # fmt: skip
@@ -557,18 +494,13 @@ _UNEXPECTED = (
     RecursionError,
     msgspec.MsgspecError,
 )
-# How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
-_BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
-_NO_STREAM = {
-    "gzip": "the bytes are gzip, not text: feed decoded bytes (httpx: aiter_bytes, not aiter_raw).",
-    "html": "the body is an HTML page, not a stream: look at the URL, the proxy and the status.",
-}
 
 
 class _Payloads:
     """The framing of decoded payloads: each is its own frame."""
 
     overflow = False
+    single_lines = True
 
     def feed(self, chunk: bytes) -> list[bytes]:
         raise UsageError("bytes after payloads: use feed or feed_payload for a stream, not both")
@@ -586,37 +518,19 @@ class _Payloads:
 
 
 def _refuse(data: bytes) -> Any:
-    raise msgspec.DecodeError("half a character is held")
+    raise msgspec.DecodeError("half a character came: events are mended from now on")
 
 
-def _plainly(data: bytes) -> Any:
-    """The value of a payload whatever is odd about it, or None if it is no JSON."""
-    try:
-        return plain(stand_in(data.decode("utf-8", "replace").encode()))
-    except UNREADABLE:
-        return None
-
-
-def _is_json(data: bytes) -> bool:
-    return _plainly(data) is not None
-
-
-def framed_by(start: str, wires: tuple[type[Parser], ...]) -> type[Parser]:
-    """The first wire that has a framing of its own for a body that begins so."""
-    return next((wire for wire in wires if start in wire.STARTS), wires[0])
-
-
-def _unlike_any(payload: Any, wires: tuple[type[Parser], ...]) -> str:
-    fields = ", ".join(map(repr, list(payload)[:8])) if isinstance(payload, dict) else ""
-    seen = f"has the fields {fields}" if fields else f"is {payload!r:.80}"
-    return (
-        f"cannot tell whose stream this is: the first payload {seen}; name the "
-        f"provider, one of: {', '.join(wire.name for wire in wires)}"
-    )
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_has_nan, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_nan, value))
 
 
 def _as_json(data: bytes) -> bytes:
-    return data if _is_json(data) else msgspec.json.encode(data.decode("utf-8", "replace"))
+    return data if is_json(data) else msgspec.json.encode(data.decode("utf-8", "replace"))
 
 
 def _limit_failure(reached: LimitReached) -> Failure:

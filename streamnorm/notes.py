@@ -3,11 +3,11 @@
 Rule: nothing is tolerated in silence. Whatever the engine forgives has a row in ``NOTES``; telling
 it counts it for ``pipe.notes``, logs it through structlog and raises it under ``strict=True``.
 
-Logging costs nothing until it is wanted: structlog and logging are imported at the first line, and
-each stream asks once which levels are on. If the application has configured structlog its set-up is
-used; otherwise lines go to the standard logger ``streamnorm``, if any handler listens to it (an
-application that set up no logging hears nothing: events and ``notes`` tell the same). Text of the
-wire is cleaned here, as renderers do not. Argument values are never logged.
+Logging costs nothing until it is wanted: each stream asks once which levels are on. If the
+application has configured structlog its set-up is used; otherwise lines go to the standard logger
+``streamnorm``. An application that set up no logging hears warnings all the same, as ``logging``
+prints them to stderr then, and each of its kind once for a stream. Text of the wire is cleaned here,
+as renderers do not. Argument values are never logged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from .errors import NoteRaised
 
-__all__ = ["NOTES", "Note", "Scribe"]
+__all__ = ["NOTES", "Note", "Scribe", "log"]
 
 DEBUG, INFO, WARNING = 10, 20, 30
 _METHODS = {DEBUG: "debug", INFO: "info", WARNING: "warning"}
@@ -40,12 +40,19 @@ NOTES: dict[str, Note] = {
     "call.id_duplicate": Note(
         WARNING, "an id was used for two calls; the second got its own", True
     ),
-    "call.id_changed": Note(WARNING, "the id changed within one call; the first is kept"),
-    "call.id_late": Note(WARNING, "the id came after one was minted; the wire's id wins"),
+    "call.id_changed": Note(WARNING, "the id changed within one call; it is one call"),
+    "call.id_late": Note(WARNING, "the id came after another had to serve; the wire's id wins"),
+    "call.id_conflated": Note(
+        WARNING, "the wire gave no id of the call; another of the item serves", each=True
+    ),
     "call.name_invalid": Note(WARNING, "the name has characters that no tool name should have"),
+    "call.name_joined": Note(INFO, "the name came in pieces; they were joined"),
     "call.name_changed": Note(
         WARNING, "the name changed after the call had started; kept the first"
     ),
+    "call.start_repeated": Note(WARNING, "the start of a call was said again; it is one call"),
+    "call.unlisted": Note(WARNING, "the final answer lists calls, and not this one"),
+    "call.tainted": Note(WARNING, "something of a call may be missing; it cannot be told whole"),
     # telling
     "call.index_missing": Note(INFO, "no index; the call was found by id or position"),
     "call.index_reused": Note(WARNING, "an index was used for a second call"),
@@ -62,7 +69,11 @@ NOTES: dict[str, Note] = {
     "args.double_encoded": Note(WARNING, "arguments were JSON inside a JSON string; unwrapped"),
     "args.replaced": Note(WARNING, "fragments followed whole arguments; the fragments win"),
     "result.orphan": Note(WARNING, "a result for a call that was never heard"),
+    "wire.text_mismatch": Note(
+        WARNING, "a copy of a text differs from what was told; not told again"
+    ),
     # wire
+    "wire.gap": Note(WARNING, "the wire's own numbering has a hole: events are missing"),
     "wire.keepalive": Note(DEBUG, "a comment or ping that keeps the connection alive"),
     "wire.kind_unknown": Note(WARNING, "a kind of payload that we do not know; passed on whole"),
     "wire.field_unknown": Note(INFO, "a field that we do not know in a payload that we do"),
@@ -79,7 +90,7 @@ NOTES: dict[str, Note] = {
     "stream.cut_event": Note(INFO, "the bytes ended inside an event"),
     "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
-    "finish.unknown": Note(WARNING, "a finish reason that we do not know; read as stop"),
+    "finish.unknown": Note(WARNING, "a finish reason that we do not know; told as other"),
     "finish.repeated": Note(INFO, "more than one finish reason for one choice"),
     "finish.reread": Note(INFO, "the wire said stop although it called tools; told as tool_calls"),
 }
@@ -90,6 +101,7 @@ class Scribe:
 
     __slots__ = (
         "_heard",
+        "_logged",
         "counts",
         "debug_on",
         "frame",
@@ -106,6 +118,7 @@ class Scribe:
         self.counts: Counter[str] = Counter()
         self.frame: int | None = None
         self._heard: set[str] = set()
+        self._logged: set[str] = set()  # while nobody listens
         self.debug_on = is_on(DEBUG)
         self.info_on = self.debug_on or is_on(INFO)
 
@@ -126,40 +139,53 @@ class Scribe:
             )
 
     def log(self, level: int, event: str, /, **facts: Any) -> None:
-        """One line, with provider and response id, every text of the wire cleaned."""
-        if not is_on(level):
-            return
-        facts = {"provider": self.provider, "response_id": self.response_id, **facts}
-        getattr(_logger(), _METHODS[level])(event, **{k: _cleaned(v) for k, v in facts.items()})
+        """One line, with provider and response id; if nobody set up logging, one of its kind."""
+        if not is_listened_to():
+            if event in self._logged:
+                return
+            self._logged.add(event)
+        log(level, event, provider=self.provider, response_id=self.response_id, **facts)
+
+
+def log(level: int, event: str, /, **facts: Any) -> None:
+    """One line, every text of the wire cleaned."""
+    if not is_on(level):
+        return
+    facts = {k: _cleaned(v) for k, v in facts.items()}
+    if (structlog := _structlog()) is not None:
+        getattr(structlog.get_logger("streamnorm"), _METHODS[level])(event, **facts)
+        return
+    told = " ".join(f"{key}={value!r}" for key, value in {"event": event, **facts}.items())
+    _standard().log(level, "%s", told)
 
 
 def is_on(level: int) -> bool:
     """Would a line of this level be heard by anybody?"""
-    structlog = sys.modules.get("structlog")
-    if structlog is not None and structlog.is_configured():
+    if _structlog() is not None:
         return True  # its own filter decides
+    # Without any handler logging itself prints warnings.
+    return bool(_standard().isEnabledFor(level) and (level >= WARNING or is_listened_to()))
+
+
+def is_listened_to() -> bool:
+    """Has the application set up logging, of either kind?"""
+    return _structlog() is not None or bool(_standard().hasHandlers())
+
+
+def _structlog() -> Any:
+    """structlog if the application has configured it. It costs a third of a second to import."""
+    structlog = sys.modules.get("structlog")
+    return structlog if structlog is not None and structlog.is_configured() else None
+
+
+def _standard() -> Any:
     import logging
 
-    logger = logging.getLogger("streamnorm")
-    return logger.hasHandlers() and logger.isEnabledFor(level)
-
-
-def _logger() -> Any:
-    import logging
-
-    import structlog
-
-    if structlog.is_configured():
-        return structlog.get_logger("streamnorm")
-    return structlog.wrap_logger(
-        logging.getLogger("streamnorm"),
-        processors=[structlog.processors.KeyValueRenderer(key_order=["event"])],
-        wrapper_class=structlog.stdlib.BoundLogger,
-    )
+    return logging.getLogger("streamnorm")
 
 
 def _cleaned(value: Any) -> Any:
-    from .text import clean
+    from .text.shown import clean
 
     if isinstance(value, str):
         return clean(value[:256])

@@ -56,7 +56,7 @@ def replay_take() -> Callable[..., list[Event]]:
         path: str | os.PathLike[str], provider: str | None = None, **options: Any
     ) -> list[Event]:
         from .normalizer import Normalizer
-        from .recording import read_take
+        from .takes.format import read_take
 
         take = read_take(path)
         pipe = Normalizer(provider or take.provider or "auto", **({"seed": take.seed} | options))

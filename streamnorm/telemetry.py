@@ -7,17 +7,17 @@ through, and no context is left bound while the reader has control. Counts, kind
 responses are told; never a word of what was said, no argument, no tool's name in a metric (a model
 can be talked into any).
 
-A stream is one span; a tool loop tells several, one after the other. The extra is ``otel``.
+A stream is one span; a tool loop tells several, one after the other, and one for each tool that it
+ran (``execute_tool``). The extra is ``otel``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .errors import UsageError
+from .errors import needs
 from .events import (
     BrokenToolCall,
     Failed,
@@ -27,8 +27,11 @@ from .events import (
     TextDelta,
     ToolCall,
     ToolCallStart,
+    ToolEnded,
+    ToolStarted,
     Usage,
 )
+from .providers import PROVIDERS
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -39,19 +42,6 @@ __all__ = ["Observed", "Telemetry", "observe"]
 T = TypeVar("T")
 
 SCOPE = "streamnorm"
-# Our providers by the names that the conventions know.
-PROVIDERS = {
-    "anthropic": "anthropic",
-    "openai_chat": "openai",
-    "openai_responses": "openai",
-    "gemini": "gcp.gemini",
-    "gemini_interactions": "gcp.gemini",
-    "azure_foundry": "azure.ai.inference",
-    "mistral": "mistral_ai",
-    "cohere": "cohere",
-    "ollama": "ollama",
-    "bedrock": "aws.bedrock",
-}
 FIRST = (TextDelta, ReasoningDelta, ToolCallStart, ToolCall)  # what counts as the first chunk
 
 # name -> unit, description, buckets (those that the conventions advise)
@@ -91,10 +81,9 @@ class Telemetry:
         meter_provider: MeterProvider | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        try:
-            from opentelemetry import metrics, trace
-        except ImportError as error:
-            raise UsageError("telemetry needs OpenTelemetry: install streamnorm[otel]") from error
+        needs("opentelemetry.trace", "telemetry", extra="otel")
+        from opentelemetry import metrics, trace
+
         self._trace = trace
         self.clock = clock
         self.tracer = trace.get_tracer(SCOPE, tracer_provider=tracer_provider)
@@ -121,10 +110,14 @@ class Telemetry:
         """The same events, watched. ``model`` is what was asked for; ``attributes`` are added."""
         return Observed(events, self, model, operation, dict(attributes or {}))
 
-    def begin(self, name: str, attributes: dict[str, Any]) -> Any:
-        """A span below the one that is current here; it is never made current itself."""
-        kind = self._trace.SpanKind.CLIENT
-        return self.tracer.start_span(name, kind=kind, attributes=attributes)
+    def begin(self, name: str, attributes: dict[str, Any], *, internal: int | None = None) -> Any:
+        """A span below the one that is current here; it is never made current itself.
+
+        ``internal``: it is of this process, and began at that time.
+        """
+        kinds = self._trace.SpanKind
+        kind = kinds.CLIENT if internal is None else kinds.INTERNAL
+        return self.tracer.start_span(name, kind=kind, attributes=attributes, start_time=internal)
 
     def error(self, what: str) -> Any:
         """The status of a span that failed."""
@@ -153,6 +146,7 @@ class Observed(Generic[T]):
         self._telemetry = telemetry
         self._model, self._operation, self._more = model, operation, attributes
         self._step: _Step | None = None
+        self._tools: dict[str, _Tool] = {}  # that run now, by the ids of their calls
         self._noted: dict[str, int] = {}
 
     def __aiter__(self) -> Observed[T]:
@@ -176,12 +170,7 @@ class Observed(Generic[T]):
     async def __aenter__(self) -> Observed[T]:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -192,13 +181,17 @@ class Observed(Generic[T]):
             await close()
 
     def __del__(self) -> None:
-        if getattr(self, "_step", None) is not None:
+        if getattr(self, "_step", None) is not None or getattr(self, "_tools", None):
             self._close("cancelled")
 
     def _open(self) -> None:
         self._step = _Step(self._telemetry, self._model, self._operation, self._more)
 
     def _hear(self, event: Any) -> None:
+        if isinstance(event, ToolStarted):
+            self._tools[event.id] = _Tool(self._telemetry, event, self._more)
+        elif isinstance(event, ToolEnded) and event.id in self._tools:
+            self._tools.pop(event.id).close(event.outcome, event.seconds)
         if isinstance(event, StreamStart) and self._step is None:
             self._open()  # the next turn of a loop
         if self._step is not None:
@@ -208,6 +201,10 @@ class Observed(Generic[T]):
 
     def _close(self, why: str | None) -> None:
         """The end of a step. ``why``: it ended without saying so."""
+        if why is not None:
+            for tool in self._tools.values():
+                tool.close("cancelled", None)
+            self._tools = {}
         step, self._step = self._step, None
         if step is not None and (why is None or step.heard):
             step.close(why, self._notes())
@@ -218,6 +215,32 @@ class Observed(Generic[T]):
         news = {name: n - self._noted.get(name, 0) for name, n in notes.items()}
         self._noted = notes
         return {name: n for name, n in news.items() if n > 0}
+
+
+class _Tool:
+    """One tool that a loop runs: its span. Its end may be heard late, so it ends after its time."""
+
+    def __init__(self, telemetry: Telemetry, event: ToolStarted, more: dict[str, Any]) -> None:
+        self._telemetry = telemetry
+        self._tags: dict[str, Any] = {"gen_ai.operation.name": "execute_tool"}
+        about = {
+            "gen_ai.tool.name": event.name, "gen_ai.tool.call.id": event.id,
+            "gen_ai.tool.type": "function", "streamnorm.checksum": event.checksum,
+        }  # fmt: skip
+        self._began = time.time_ns()
+        self._span = telemetry.begin(
+            f"execute_tool {event.name}", {**self._tags, **about, **more}, internal=self._began
+        )
+
+    def close(self, outcome: str, seconds: float | None) -> None:
+        if outcome != "ok":
+            self._tags["error.type"] = outcome
+            self._span.set_attribute("error.type", outcome)
+            self._span.set_status(self._telemetry.error(outcome))
+        if seconds is not None:
+            duration = self._telemetry.histograms["gen_ai.client.operation.duration"]
+            duration.record(seconds, self._tags)
+        self._span.end(None if seconds is None else self._began + round(seconds * 1e9))
 
 
 class _Step:
@@ -263,7 +286,8 @@ class _Step:
         self._span.set_attribute("gen_ai.response.time_to_first_chunk", took)
 
     def _start(self, event: StreamStart) -> None:
-        provider = PROVIDERS.get(event.provider, event.provider)
+        row = PROVIDERS.get(event.provider)
+        provider = row.convention if row else event.provider
         self._tags["gen_ai.provider.name"] = provider
         self._span.set_attribute("gen_ai.provider.name", provider)
         if event.model is not None:

@@ -7,16 +7,16 @@ another call; and only a whole call can be answered.
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
 from .errors import EncodeError
-from .events import ToolCall
+from .events import BrokenToolCall, ToolCall
+from .text.written import json_text
 
-__all__ = ["Media", "Output", "Tool", "ToolChoice", "ToolResult"]
+__all__ = ["Media", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of"]
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
@@ -55,15 +55,27 @@ class Tool(msgspec.Struct, frozen=True):
         >>> Tool.from_function(add).schema["required"]
         ['a']
         """
-        fields = _parameters(function)
-        schema = msgspec.json.schema(
-            msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
-        )
         return cls(
-            name or function.__name__,
+            name or _named(function),
             description if description is not None else inspect.getdoc(function) or "",
-            _inlined(schema),
+            _schema_of(arguments_of(function)),
         )
+
+    @classmethod
+    def from_model(cls, model: type, *, name: str | None = None) -> Tool:
+        """A tool whose arguments are a msgspec struct, a dataclass or a pydantic model.
+
+        >>> class Trip(msgspec.Struct):
+        ...     "Book a trip."
+        ...     city: str
+        >>> Tool.from_model(Trip)
+        Tool(name='Trip', description='Book a trip.', schema={'type': 'object', \
+'properties': {'city': {'type': 'string'}}, 'required': ['city']}, strict=None, native={}, mcp_server=None)
+        """
+        description = inspect.cleandoc(model.__doc__ or "")
+        schema = _schema_of(model)
+        schema.pop("description", None)  # it is said once
+        return cls(name or model.__name__, description, schema)
 
     @classmethod
     def server(cls, provider: str, declaration: dict[str, Any]) -> Tool:
@@ -139,6 +151,13 @@ class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
     type: str
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes):
+            raise EncodeError(
+                f"Media is bytes and their type, such as Media(b'…', 'image/png'), not "
+                f"{type(self.data).__name__}"
+            )
+
     @property
     def modality(self) -> MediaKind:
         """image, audio, video, or document for anything else."""
@@ -168,6 +187,9 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
     is_error: bool = False
     inline: bool = True
 
+    def __post_init__(self) -> None:
+        only_whole(self.call, "a result needs")
+
     @classmethod
     def for_call(
         cls, call: ToolCall, output: Output, is_error: bool = False, *, inline: bool = True
@@ -178,10 +200,10 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
         >>> ToolResult.for_call(call, {"celsius": 7}).text
         '{"celsius":7}'
         """
-        whole = only_whole(call, "a result needs")
-        pieces = _pieces(output, whole.name)
-        value = None if pieces else _plain(output, whole.name)
-        return cls(whole, value, pieces, is_error, inline)
+        name = only_whole(call, "a result needs").name
+        pieces = _pieces(output, name)
+        value = None if pieces else _plain(output, name)
+        return cls(call, value, pieces, is_error, inline)
 
     @property
     def output(self) -> Output:
@@ -207,20 +229,15 @@ def only_whole(call: Any, who: str) -> ToolCall:
     """The call itself if it is a whole one; an error that says what to do if it is not."""
     if isinstance(call, ToolCall):
         return call
-    what = getattr(call, "kind", type(call).__name__)
+    if isinstance(call, BrokenToolCall):
+        raise EncodeError(
+            f"{who} a ToolCall, not {call.kind}; a broken call was never whole and must not be run "
+            "or answered: leave it out, or ask the model again"
+        )
     raise EncodeError(
-        f"{who} a ToolCall, not {what}; a broken call was never whole and must not be run or "
-        "answered: leave it out, or ask the model again"
+        f"{who} a ToolCall, not {type(call).__name__}; pass the call itself, as the stream told it: "
+        "an id alone could be paired with another call"
     )
-
-
-def json_text(value: Any) -> str:
-    """Plain values as JSON text: exact integers, no NaN.
-
-    >>> json_text({"big": 2**70, "é": [1.5, None]})
-    '{"big":1180591620717411303424,"é":[1.5,null]}'
-    """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _pieces(output: Output, name: str) -> tuple[Piece, ...]:
@@ -244,7 +261,8 @@ def _plain(output: Output, name: str) -> Any:
     """The output as texts, numbers, lists and objects: what JSON can say, and nothing less."""
     try:
         plain = msgspec.to_builtins(output, str_keys=True)
-        json_text(plain).encode()
+        json_text(plain)
+        msgspec.json.encode(plain)  # refuses half of a surrogate pair, as many providers do
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise EncodeError(
             f"the output of {name!r} cannot be written as JSON ({error}); return text, plain JSON "
@@ -253,8 +271,28 @@ def _plain(output: Output, name: str) -> Any:
     return plain
 
 
+def arguments_of(function: Callable[..., Any]) -> type[msgspec.Struct]:
+    """The named arguments of a typed function as one type.
+
+    >>> def add(a: int, b: int = 1) -> int: ...
+    >>> arguments_of(add)(2)
+    Arguments(a=2, b=1)
+    """
+    return msgspec.defstruct("Arguments", _parameters(function), forbid_unknown_fields=True)
+
+
+def _typed(function: Any) -> Any:
+    """Where the annotations of something callable stand: a partial's function, an object's method."""
+    function = getattr(function, "func", function)
+    return function if inspect.isroutine(function) else function.__call__
+
+
+def _named(function: Any) -> str:
+    return getattr(getattr(function, "func", function), "__name__", type(function).__name__)
+
+
 def _parameters(function: Callable[..., Any]) -> list[Any]:
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(_typed(function), include_extras=True)
     fields: list[Any] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (
@@ -263,7 +301,7 @@ def _parameters(function: Callable[..., Any]) -> list[Any]:
             parameter.POSITIONAL_ONLY,
         ):
             raise EncodeError(
-                f"{function.__name__}: the parameter {name!r} cannot be named in a call; give it a "
+                f"{_named(function)}: the parameter {name!r} cannot be named in a call; give it a "
                 "name and a type, or pass a Tool with a schema"
             )
         kind = hints.get(name, Any)
@@ -280,9 +318,26 @@ def _default(value: Any) -> Any:
     )
 
 
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the arguments itself, other types in ``$defs``."""
-    definitions = schema.get("$defs", {})
-    body: dict[str, Any] = dict(definitions.pop("Arguments"))
+def _schema_of(kind: Any) -> dict[str, Any]:
+    """The schema of a type itself, other types in ``$defs``; pydantic says that of its models."""
+    definitions: dict[str, Any] = {}
+
+    def hook(model: Any) -> dict[str, Any]:
+        if not hasattr(model, "model_json_schema"):
+            raise NotImplementedError
+        schema: dict[str, Any] = model.model_json_schema()
+        definitions.update(schema.pop("$defs", {}))
+        return schema
+
+    schema = (
+        hook(kind)
+        if hasattr(kind, "model_json_schema")
+        else msgspec.json.schema(kind, schema_hook=hook)
+    )
+    definitions = {**schema.pop("$defs", {}), **definitions}
+    own = schema.get("$ref", "").removeprefix("#/$defs/")
+    body: dict[str, Any] = dict(definitions[own] if own else schema)
+    if own and json_text(definitions).count(json_text(f"#/$defs/{own}")) == 0:
+        del definitions[own]  # nothing refers to it
     body.pop("title", None)
     return {**body, "$defs": definitions} if definitions else body

@@ -1,4 +1,8 @@
-"""What the tests share: takes as parameters, streams run in several chunkings, builders of wires."""
+"""What the tests share: takes as parameters, streams run in several chunkings, builders of wires.
+
+``make test`` tries a sample where there is very much to try, ``make test-all`` all of it: the laws
+are the same. STREAMNORM_TESTS=all says which of the two it is.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import json
 import logging
 import os
 import random
+import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,17 +23,20 @@ from streamnorm import Normalizer
 from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall, ToolCallStart
 from streamnorm.framing.sse import SSE
 from streamnorm.providers import PROVIDERS
-from streamnorm.recording import Take, read_take
+from streamnorm.takes.format import Take, read_take
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ROOT / "recordings"
+T = TypeVar("T")
+ALL = os.environ.get("STREAMNORM_TESTS") == "all"
+LIMIT = 120  # seconds for one test, on a busy machine as well
 SEED = "tests"  # what minted ids are made from, so that two runs can be compared
 
-# Deterministic by default (the same examples on every machine); HYPOTHESIS_PROFILE=thorough looks
-# further, and elsewhere every time.
+# Deterministic (the same examples on every machine); HYPOTHESIS_PROFILE=thorough looks further, and
+# elsewhere every time.
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 settings.register_profile(
-    "quick", max_examples=60, derandomize=True, database=None, deadline=None, print_blob=True,
+    "quick", max_examples=100 if ALL else 20, derandomize=True, database=None, deadline=None, print_blob=True,
     suppress_health_check=_CALM,
 )  # fmt: skip
 settings.register_profile(
@@ -39,6 +47,40 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # pytest listens to every logger; writing lines for half a million cut streams costs minutes. The
 # tests of the log ask for it.
 logging.getLogger("streamnorm").setLevel(logging.CRITICAL + 1)
+
+
+# --- how much, and how long -----------------------------------------------------------------------
+
+
+def some(things: Iterable[T], count: int) -> list[T]:
+    """All of them in ``make test-all``; otherwise so many, the same every time, the ends among them."""
+    every = list(things)
+    if ALL or len(every) <= count:
+        return every
+    inner = random.Random(len(every)).sample(range(1, len(every) - 1), count - 2)
+    return [every[at] for at in [0, *sorted(inner), len(every) - 1]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """No test takes longer than ``LIMIT``: then it fails, wherever it is."""
+
+    def too_long(number: int, frame: Any) -> None:
+        pytest.fail(f"not done after {LIMIT} s")
+
+    if not hasattr(signal, "SIGALRM"):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# The providers that call tools: most tests are about those.
+CALLING = tuple(name for name, row in PROVIDERS.items() if row.tools)
 
 
 # --- takes ----------------------------------------------------------------------------------------
@@ -53,9 +95,9 @@ def take_id(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-def over_takes(name: str = "path") -> pytest.MarkDecorator:
-    """Parametrise a test over all takes of registered providers."""
-    return pytest.mark.parametrize(name, take_paths(), ids=take_id)
+def over_takes(name: str = "path", *, quick: int = 1000) -> pytest.MarkDecorator:
+    """Parametrise a test over all takes of registered providers; over so many in the quick run."""
+    return pytest.mark.parametrize(name, some(take_paths(), quick), ids=take_id)
 
 
 def load(path: Path) -> tuple[Take, bytes]:

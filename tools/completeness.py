@@ -2,7 +2,7 @@
 
     python -m tools.completeness            N of N for every union; exit 1 if one is not complete
     pip install openai anthropic google-genai azure-ai-projects azure-ai-agentserver-responses \\
-        mistralai cohere ollama botocore groq
+        mistralai cohere ollama botocore groq huggingface-hub
 
 In come the types an SDK publishes (unions, literals, enums, models; botocore's service model), out
 goes for each member whether a table, a payload type or a row of ours knows it. Nothing is listed
@@ -31,8 +31,10 @@ from streamnorm.providers.gemini import parser as gemini
 from streamnorm.providers.gemini_interactions import parser as interactions
 from streamnorm.providers.mistral import parser as mistral
 from streamnorm.providers.ollama import parser as ollama
+from streamnorm.providers.openai_chat import content
 from streamnorm.providers.openai_chat import parser as chat
 from streamnorm.providers.openai_responses import parser as responses
+from streamnorm.providers.tgi import parser as tgi
 
 __all__ = ["EXCUSED", "UNIONS", "Union", "main"]
 
@@ -428,7 +430,7 @@ UNIONS: tuple[Union, ...] = (
                "gemini_interactions", _STATUS),
     # Mistral, Cohere, Ollama
     model("mistralai", _MISTRAL, "CompletionChunk", "mistral", mistral.Chunk),
-    tagged("mistralai", _MISTRAL, "ContentChunk", "mistral", mistral.CHUNKS),
+    tagged("mistralai", _MISTRAL, "ContentChunk", "mistral", content.KINDS),
     reasons_in("mistralai", _MISTRAL, "CompletionResponseStreamChoice", "finish_reason", "mistral",
                mistral.MistralParser.REASONS),
     events_of("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser, "type"),
@@ -436,6 +438,10 @@ UNIONS: tuple[Union, ...] = (
     literal("cohere", "cohere", "ChatFinishReason", "cohere", cohere.CohereParser.REASONS),
     model("ollama", "ollama", "ChatResponse", "ollama", ollama.Line),
     model("ollama", "ollama", "GenerateResponse", "ollama", ollama.Line),
+    # TGI
+    model("huggingface-hub", "huggingface_hub", "TextGenerationStreamOutput", "tgi", tgi.Step),
+    literal("huggingface-hub", "huggingface_hub", "TextGenerationOutputFinishReason", "tgi",
+            tgi.TgiParser.REASONS),
     # Bedrock
     *(
         shape(name, _has_fields_of(struct))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streamnorm import Normalizer, event_to_json
 from streamnorm.providers import PROVIDERS
-from streamnorm.recording import read_take
+from streamnorm.takes.format import read_take
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
 

@@ -1,8 +1,9 @@
 """Writes golden request bodies: ``python -m tools.golden_requests [--check]``.
 
-For every provider and each of six scenarios (shell, read_file, read_many_files, write_file, replace,
-grep) ``tests/golden/<provider>/<scenario>.json`` holds the declaration, the call, the result and the
-whole body of the second turn. Read what changed before committing it: the tests believe these files.
+For every provider that calls tools and each of six scenarios (shell, read_file, read_many_files,
+write_file, replace, grep) ``tests/golden/<provider>/<scenario>.json`` holds the declaration, the call,
+the result and the whole body of the second turn. Read what changed before committing it: the tests
+believe these files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from streamnorm.conversation import Conversation, Turn
 from streamnorm.events import ToolCall
 from streamnorm.providers import PROVIDERS
 from streamnorm.tools import Tool, ToolResult, json_text
-from streamnorm.wires import provider
+from streamnorm.wire import provider
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
 STRING = {"type": "string"}
@@ -106,7 +107,8 @@ def files() -> dict[Path, str]:
     """Every golden file and what it is to hold."""
     return {
         GOLDEN / name / f"{title}.json": json.dumps(golden(name, scenario), indent=2) + "\n"
-        for name in PROVIDERS
+        for name, row in PROVIDERS.items()
+        if row.tools
         for title, scenario in SCENARIOS.items()
     }
 

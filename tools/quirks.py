@@ -1,4 +1,4 @@
-"""Writes docs/quirks.md from the rows of tests/quirks.
+"""Writes docs/quirks.md from the rows of tests/providers/quirks.
 
     python -m tools.quirks             write it
     python -m tools.quirks --check     exit 1 if it is not up to date
@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from streamnorm import NOTES
-from tests.quirks import QUIRKS, Quirk
+from tests.providers.quirks import QUIRKS, Quirk
 from tools.documents import cell, main_of
 
-__all__ = ["OUT", "written"]
+__all__ = ["made"]
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "quirks.md"
 
@@ -33,13 +33,18 @@ HEAD = """\
 # Quirks
 
 Odd things that servers were seen to do, and what streamnorm does about each. Every row is a test
-(`tests/quirks/`): its streams are read whole, byte by byte and cut at random, and must give the same
+(`tests/providers/quirks/`): its streams are read whole, byte by byte and cut at random, and must give the same
 calls, text, end and notes. A proof is a take below `recordings/`, or a stream that is written in the
 row itself. This page is made from the rows: `python -m tools.quirks`.
 """
 
 
-def written() -> str:
+def made() -> dict[Path, str]:
+    """The document."""
+    return {OUT: _written()}
+
+
+def _written() -> str:
     """The document."""
     tested = [quirk for quirk in QUIRKS if quirk.cases]
     taken = [quirk for quirk in tested if quirk.takes]
@@ -87,4 +92,4 @@ def _otherwise() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main_of("tools.quirks", __doc__, lambda: {OUT: written()}))
+    sys.exit(main_of("tools.quirks", __doc__, made))

@@ -16,10 +16,10 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
-from streamnorm.calls import TABLE, Call, Calls, State
+from streamnorm.core.calls import TABLE, Call, Calls, State
+from streamnorm.core.mint import Mint
 from streamnorm.events import Event, FinishReason
 from streamnorm.limits import Limits
-from streamnorm.mint import Mint
 from streamnorm.notes import Scribe
 from tools.documents import cell, main_of
 
@@ -39,6 +39,7 @@ VERBS: dict[str, dict[str, Say]] = {
     "append": {"text": lambda c, call, out: c.append(call, HALF, out)},
     "settle": {"text": lambda c, call, out: c.settle(call, WHOLE, out)},
     "close": {"": lambda c, call, out: c.close(call, out)},
+    "announce": {"stop": lambda c, call, out: c.announce_end(out, "stop")},
     "end": {
         str(reason): lambda c, call, out, reason=reason: c.end_turn(out, reason)  # type: ignore[misc]
         for reason in REASONS
@@ -50,6 +51,7 @@ MEANS = {
     "append": "a fragment of its arguments",
     "settle": "the wire's own copy of the whole argument text",
     "close": "the wire says that this call is complete",
+    "announce": "a word for the turn's end came; more may still come",
     "end": "the turn ended, normally or not",
     "break": "the stream failed under it",
 }
@@ -105,7 +107,7 @@ HEAD = """\
 # The life of a call
 
 Whatever a wire says about a call is one of six verbs, and a call is in one of four states. What a
-verb does in a state is a row of `TABLE` in `streamnorm/calls.py`; a test asks that no pair is
+verb does in a state is a row of `TABLE` in `streamnorm/core/calls.py`; a test asks that no pair is
 missing. This page is drawn from that table: `python -m tools.states`.
 """
 

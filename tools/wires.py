@@ -13,13 +13,14 @@ import logging
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from streamnorm import NOTES, Normalizer
 from streamnorm.providers import PROVIDERS, Item, Provider
-from streamnorm.recording import read_take
-from tests.quirks import QUIRKS
+from streamnorm.takes.format import read_take
+from tests.providers.quirks import QUIRKS
 from tools.documents import cell, main_of
 
 __all__ = ["made"]
@@ -61,18 +62,19 @@ def _page(row: Provider) -> str:
 
 
 def _head(row: Provider) -> str:
-    about = IN_THIS_FILE.sub("", inspect.getdoc(inspect.getmodule(row.parser)) or "")
+    about = IN_THIS_FILE.sub("", inspect.getdoc(import_module(row.parser)) or "")
     about = about[title.end() :] if (title := TITLE.match(about)) else about
     about = f"    {about}" if about[:1].islower() or about[:1] == "{" else about  # a grammar
-    also = [wire.name for wire in row.wires if wire is not row.parser]
+    parser = row.part("parser")
     facts = [
         f"- name: `{row.name}`",
         f"- framing: {row.framing}",
         f"- serves: {row.serves}",
-        f"- end mark: {row.parser.END}" + ("" if row.parser.MARKED else ", then the end of input"),
+        f"- end mark: {parser.END}" + ("" if parser.MARKED else ", then the end of input"),
     ]
-    if also:
-        facts.append(f"- also spoken under this name: {', '.join(f'`{name}`' for name in also)}")
+    if row.also:
+        also = ", ".join(f"`{name}`" for name in row.also)
+        facts.append(f"- also spoken under this name: {also}")
     return "\n".join([f"# {row.title}\n", about.replace("``", "`"), "", *facts, ""])
 
 
@@ -91,7 +93,7 @@ def _type(item: Item) -> str:
 
 
 def _kinds(row: Provider) -> str:
-    tags = [str(getattr(kind, "__struct_config__").tag) for kind in row.parser.KINDS]  # noqa: B009
+    tags = [str(getattr(kind, "__struct_config__").tag) for kind in row.part("parser").KINDS]  # noqa: B009
     if tags == ["None"] * len(tags):
         return ""
     said = ", ".join(f"`{tag}`" for tag in sorted(tags))
@@ -99,17 +101,17 @@ def _kinds(row: Provider) -> str:
 
 
 def _reasons(row: Provider) -> str:
-    module: Any = inspect.getmodule(row.parser)
+    module: Any = import_module(row.parser)
     failures = {reason for table in FAILURES for reason in getattr(module, table, ())}
     rows = [
         f"| `{raw}` | {'failed, `provider_error`' if raw in failures else f'`{reason}`'} |"
-        for raw, reason in row.parser.REASONS.items()
+        for raw, reason in row.part("parser").REASONS.items()
     ]
     return "\n".join(["## How it ends\n", "| the wire says | we say |\n|---|---|", *rows, ""])
 
 
 def _shapes(row: Provider) -> str:
-    rows = [f"| `{where}` | `{note}` |" for where, (note, _) in row.parser.QUIRKS.items()]
+    rows = [f"| `{where}` | `{note}` |" for where, (note, _) in row.part("parser").QUIRKS.items()]
     if not rows:
         return ""
     return "\n".join(["## Shapes that are made even\n", "| where | note |\n|---|---|", *rows, ""])

@@ -1,7 +1,7 @@
 """The command line: arguments in, an exit code out.
 
 Rule: one file per command, each with ``add(commands)`` and ``run(args)``; nothing here is imported
-by the library. Every word of the wire is cleaned before it is printed (``streamnorm.text``).
+by the library. Every word of the wire is cleaned before it is printed (``text.shown``).
 
 Exit codes: 0 finished, 2 usage (also a take that cannot be read), 3 the stream failed or a call
 broke, 130 interrupted, 141 the reader of our output went away.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..errors import RecordingError, UsageError
-from ..text import clean
+from ..text.shown import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,7 @@ examples:
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
+  streamnorm watch http://…/api/chat/c1/stream    follow a chat, also when the line is cut
 
 exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
 """
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, inspect, providers, record, repair, replay, serve
+    from . import demo, inspect, providers, record, repair, replay, serve, watch
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, record, inspect, repair, serve, demo, providers):
+    for command in (replay, record, inspect, repair, serve, watch, demo, providers):
         command.add(commands)
     return parser
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..text import clean
+from ..text.shown import clean
 
 if TYPE_CHECKING:
     from ..events import ToolCall
@@ -26,16 +26,6 @@ examples:
 
 HEADS = ("provider", "name", "arguments", "id", "id source")
 ARGUMENTS, ID = HEADS.index("arguments"), HEADS.index("id")
-
-# Together they show calls side by side and interleaved, and ids of all three sources. Of any other
-# provider it is the usual one, or the first that holds a call.
-USUAL = "parallel_calls"
-CHOSEN = {
-    "openai_responses": "interleaved_calls",
-    "openai_chat": "index_missing",
-    "gemini": "calls_without_ids",
-    "azure_foundry": "type_code_interpreter_call",
-}
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -94,13 +84,15 @@ def _takes(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _choose(provider: str, paths: list[Path]) -> Path:
-    chosen = CHOSEN.get(provider, USUAL)
-    named = [path for path in paths if path.stem == chosen]
+    """The take that its row names, or the first that holds a call."""
+    from ..providers import provider_row
+
+    named = [path for path in paths if path.stem == provider_row(provider).demo]
     return (named or [path for path in paths if _has_call(provider, path)] or paths)[0]
 
 
 def _has_call(provider: str, path: Path) -> bool:
-    from ..recording import read_take
+    from ..takes.format import read_take
     from .play import pipe_for, play
 
     take = read_take(path)
@@ -110,7 +102,7 @@ def _has_call(provider: str, path: Path) -> bool:
 
 def _show(provider: str, path: Path, style: Style, pace: float) -> tuple[list[ToolCall], bool]:
     from ..events import ToolCall
-    from ..recording import read_take
+    from ..takes.format import read_take
     from .play import pipe_for, play
     from .replay import is_trouble
     from .view import View

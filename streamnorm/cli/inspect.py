@@ -27,10 +27,10 @@ from ..events import (
     Usage,
 )
 from ..notes import NOTES
-from ..text import clean, escape_json, shorten
+from ..text.shown import clean, escape_json, shorten
 
 if TYPE_CHECKING:
-    from ..recording import Take
+    from ..takes.format import Take
     from .style import Style
 
 __all__ = ["Survey", "add", "run", "survey"]
@@ -119,7 +119,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the facts."""
-    from ..recording import parse_take, read_take
+    from ..takes.format import parse_take, read_take
     from .log import log_to_stderr
     from .style import style_for
 
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 def survey(take: Take, provider: str | None = None) -> Survey:
     """Everything there is to say about a take.
 
-    >>> from streamnorm.recording import parse_take
+    >>> from streamnorm.takes.format import parse_take
     >>> facts = survey(parse_take(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\\n\\n'))
     >>> facts.provider, facts.events, facts.reason
     ('openai_chat', {'stream_start': 1, 'text_delta': 1, 'failed': 1}, 'truncated')
@@ -186,7 +186,7 @@ def _text(value: Any) -> str | None:
 
 
 def _recorded(take: Take) -> str:
-    from ..recorder import MADE
+    from ..takes.recorder import MADE
 
     if take.torn:
         return "torn"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..events import Event
-    from ..recording import Take
+    from ..takes.format import Take
 
 __all__ = ["pipe_for", "play"]
 

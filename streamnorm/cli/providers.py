@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "run"]
 
-HEADS = ("name", "wire", "framing", "serves")
+HEADS = ("name", "wire", "framing", "cannot", "serves")
 WIRE, SERVES = HEADS.index("wire"), HEADS.index("serves")
 TYPE_HEADS = ("provider", "wire type", "family", "role", "runs on", "id source", "id field")
 ID_FIELD, FAMILY = TYPE_HEADS.index("id field"), TYPE_HEADS.index("family")
@@ -33,7 +33,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "providers",
         help="list the providers that are understood",
-        description="List the providers: the name to pass, the wire, its framing, whom it serves. "
+        description="List the providers: the name to pass, the wire, its framing, what cannot be "
+        "done with it, whom it serves. "
         "With --types, list what calls tools on each wire, and where the ids come from.",
     )
     parser.add_argument(
@@ -58,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
             TYPE_HEADS, types_of(wanted), args, (ID_FIELD, FAMILY) if sys.stdout.isatty() else ()
         )
     else:
-        rows: list[Row] = [(row.name, row.title, row.framing, row.serves) for row in wanted]
+        rows: list[Row] = [
+            (row.name, row.title, row.framing, " ".join(row.cannot), row.serves) for row in wanted
+        ]
         _print(HEADS, rows, args, (SERVES, WIRE))
     return 0
 
@@ -82,11 +85,11 @@ def types_of(providers: Sequence[Provider]) -> list[Row]:
 
 def _print(heads: Row, rows: list[Row], args: argparse.Namespace, shrink: tuple[int, ...]) -> None:
     if args.json:
-        import orjson
+        from ..text.written import json_text
 
         for row in rows:
             named = {h.replace(" ", "_"): c for h, c in zip(heads, row, strict=True)}
-            print(orjson.dumps(named).decode())
+            print(json_text(named))
         return
     from .style import style_for
     from .table import table

@@ -1,7 +1,7 @@
 """``streamnorm record``: a command or a URL in; a take, and the live view of it, out.
 
-Rule: a key never stands on our command line. It is read from the environment variable of the
-provider (``KEYS``), sent to that provider only, and is overwritten wherever it comes back. Values
+Rule: a key never stands on our command line. It is read from the environment variable that the
+provider's row names, sent to that provider only, and is overwritten wherever it comes back. Values
 of all variables that are named like secrets, and of the headers that a command is given, are
 overwritten as well.
 """
@@ -17,16 +17,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..text import clean
+from ..text.shown import clean
 
 if TYPE_CHECKING:
+    from ..core.row import Key, Provider
     from ..events import Event
     from ..normalizer import Normalizer
-    from ..recorder import Recorder
+    from ..takes.recorder import Recorder
 
 __all__ = ["add", "run"]
 
@@ -43,43 +43,6 @@ exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
 """
 
 
-class Key(NamedTuple):
-    """Where a provider's key is read, and how it is sent."""
-
-    variables: tuple[str, ...]
-    header: str = "authorization"
-    prefix: str = "Bearer "
-    more: tuple[tuple[str, str], ...] = ()
-
-
-_GOOGLE = Key(("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key", "")
-KEYS: dict[str, Key] = {
-    "anthropic": Key(
-        ("ANTHROPIC_API_KEY",), "x-api-key", "", (("anthropic-version", "2023-06-01"),)
-    ),
-    "openai_responses": Key(("OPENAI_API_KEY",)),
-    "openai_chat": Key(("OPENAI_API_KEY",)),
-    "gemini": _GOOGLE,
-    "gemini_interactions": _GOOGLE,
-    "azure_foundry": Key(("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"), "api-key", ""),
-    "mistral": Key(("MISTRAL_API_KEY",)),
-    "cohere": Key(("COHERE_API_KEY", "CO_API_KEY")),
-    "ollama": Key(("OLLAMA_API_KEY",)),
-    "bedrock": Key(("AWS_BEARER_TOKEN_BEDROCK",)),
-}
-# The end of a host's name, a word of the path -> whose wire is spoken there. The first fits.
-HOSTS: tuple[tuple[str, str, str], ...] = (
-    ("api.anthropic.com", "", "anthropic"),
-    ("api.openai.com", "/responses", "openai_responses"),
-    ("api.openai.com", "/chat/completions", "openai_chat"),
-    ("generativelanguage.googleapis.com", "/interactions", "gemini_interactions"),
-    ("generativelanguage.googleapis.com", "", "gemini"),
-    (".openai.azure.com", "", "azure_foundry"),
-    (".services.ai.azure.com", "", "azure_foundry"),
-    ("api.mistral.ai", "", "mistral"),
-    ("api.cohere.com", "", "cohere"),
-    (".amazonaws.com", "/converse-stream", "bedrock"),
-)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SECRET_OPTIONS = frozenset({"-u", "--user", "-b", "--cookie", "--oauth2-bearer", "--proxy-user"})
 _HEADER = re.compile(r"(?:-H|--header=)?\s*([\w-]+):(.*)", re.DOTALL)
@@ -137,8 +100,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _key_lines() -> str:
-    lines = (f"  {name:<20} {' or '.join(key.variables)}\n" for name, key in KEYS.items())
-    return "".join(lines)
+    from ..providers import PROVIDERS
+
+    keys = ((row.name, row.key) for row in PROVIDERS.values() if row.key)
+    return "".join(f"  {name:<20} {' or '.join(key.variables)}\n" for name, key in keys)
+
+
+def _told_by(urls: list[str]) -> str:
+    """The provider that the first of these addresses to tell one tells."""
+    from ..providers import AUTO
+    from ..providers.detect import by_address
+
+    return next(filter(None, (by_address(url).name for url in urls)), AUTO)
 
 
 # --- what a command prints ------------------------------------------------------------------------
@@ -148,7 +121,7 @@ def _from_command(command: list[str], args: argparse.Namespace) -> int:
     if shutil.which(command[0]) is None:  # before there is a file for nothing
         raise UsageError(f"{clean(command[0])} cannot be run: there is no such command")
     urls = [part for part in command if re.match(r"https?://", part)]
-    provider = args.provider or next(filter(None, map(_provider_of, urls)), "auto")
+    provider = args.provider or _told_by(urls)
     secrets = secrets_in_command(command) | secrets_in_environment(os.environ)
     with _session(args, provider, secrets=secrets, url=urls[0] if urls else None) as session:
         try:
@@ -173,7 +146,7 @@ def secrets_in_command(command: list[str]) -> set[str]:
     >>> sorted(secrets_in_command(["curl", "-H", "x-api-key: abc-def-ghi", "-u", "me:pass-word"]))
     ['abc-def-ghi', 'me:pass-word', 'pass-word']
     """
-    from ..redact import secrets_in_headers, secrets_in_url
+    from ..takes.redact import secrets_in_headers, secrets_in_url
 
     found: set[str] = set()
     for before, part in zip(["", *command], command, strict=False):
@@ -205,10 +178,10 @@ def secrets_in_environment(environment: Mapping[str, str]) -> set[str]:
 def _from_url(url: str, args: argparse.Namespace) -> int:
     import httpx
 
-    from ..redact import Redactor
+    from ..takes.redact import Redactor
 
-    provider = args.provider or _provider_of(url) or "auto"
-    headers = _headers(provider, args)
+    provider = args.provider or _told_by([url])
+    headers = _headers(url, args)
     secrets = secrets_in_environment(os.environ)
     body = _body(args.data)
     timeout = httpx.Timeout(30, read=600)  # thinking models are silent for minutes
@@ -220,10 +193,10 @@ def _from_url(url: str, args: argparse.Namespace) -> int:
         ):
             return _from_response(response, args, provider, secrets)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        from ..redact import secrets_in_headers, secrets_in_url
+        from ..takes.redact import secrets_in_headers, secrets_in_url
 
         hide = Redactor(secrets | secrets_in_headers(headers) | secrets_in_url(url))
-        _say(hide.text(clean(f"{type(error).__name__}: {error}")))
+        _say(hide.clean_text(clean(f"{type(error).__name__}: {error}")))
         return 3
 
 
@@ -241,20 +214,36 @@ def _from_response(
     return session.ended()
 
 
-def _headers(provider: str, args: argparse.Namespace) -> dict[str, str]:
+def _headers(url: str, args: argparse.Namespace) -> dict[str, str]:
+    """Those that the wire needs, the key if this server may see one, and what was given."""
+    row, key = _row_and_key(url, args.provider)
     headers = {"accept-encoding": "identity"}  # what is recorded is what was sent
     if args.data is not None:
         headers["content-type"] = "application/json"
-    key = KEYS.get(provider)
-    variable = next((v for v in key.variables if os.environ.get(v)), None) if key else None
     if key is not None:
-        headers |= dict(key.more)
-        if variable is not None:
-            headers[key.header] = key.prefix + os.environ[variable]
-            _say(f"the key is read from {variable}")
-        elif provider != "ollama":
-            _say(f"no key: set {' or '.join(key.variables)}, if this server wants one")
-    return headers | dict(map(_header, args.header))
+        _say_key(key)
+    known = {**(row.headers if row else {}), **(key.headers(os.environ) if key else {})}
+    return {**headers, **known, **dict(map(_header, args.header))}
+
+
+def _row_and_key(url: str, named: str | None) -> tuple[Provider | None, Key | None]:
+    """Whose wire it is, and whose key: that of the host's own provider, or of the one named."""
+    from ..providers import AUTO, provider_row
+    from ..providers.detect import by_address
+
+    told = by_address(url)
+    if named is None or named == AUTO:
+        return told.wire, told.key
+    row = provider_row(named)
+    return row, row.key if told.home is None else told.key
+
+
+def _say_key(key: Key) -> None:
+    variable = key.variable(os.environ)
+    if variable is not None:
+        _say(f"the key is read from {variable}")
+    elif key.needed:
+        _say(f"no key: set {' or '.join(key.variables)}, if this server wants one")
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -274,19 +263,6 @@ def _body(data: str | None) -> bytes | None:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{clean(data[1:])} cannot be read: {why}") from error
-
-
-def _provider_of(url: str) -> str | None:
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").lower()
-    except ValueError:
-        return None
-    for end, word, provider in HOSTS:
-        fits = host.endswith(end) if end.startswith(".") else host == end
-        if fits and word in parts.path:
-            return provider
-    return None
 
 
 # --- both -----------------------------------------------------------------------------------------
@@ -339,7 +315,7 @@ def _session(
     args: argparse.Namespace, provider: str, *, secrets: set[str], **facts: Any
 ) -> Iterator[_Session]:
     from ..normalizer import Normalizer
-    from ..recorder import Recorder
+    from ..takes.recorder import Recorder
 
     pipe = Normalizer(provider)
     tape = Recorder.open(args.output, provider=provider, seed=pipe.seed, secrets=secrets, **facts)

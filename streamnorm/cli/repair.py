@@ -12,13 +12,14 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from ..encoding.pairs import ORPHANS, Orphans
 from ..errors import UsageError
-from ..text import clean
+from ..text.shown import clean
 
 if TYPE_CHECKING:
-    from ..repairing import Repaired
+    from ..encoding.repair import Repaired
 
 __all__ = ["add", "run"]
 
@@ -55,8 +56,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--orphans",
-        choices=("error", "drop", "raise"),
-        default="error",
+        choices=get_args(Orphans),
+        default=ORPHANS,
         help="calls without a result: answer them with an error (default), drop them, or give up",
     )
     parser.add_argument("--out", metavar="FILE", help="where to write; default: stdout")
@@ -68,7 +69,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Mends the file and says what was done."""
-    from ..repairing import repair
+    from ..wire import repair
 
     data = _bytes(args.file)
     repaired = repair(args.provider, _parsed(data, args.file), orphans=args.orphans)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..events import Event
-    from ..recording import Take
+    from ..takes.format import Take
 
 __all__ = ["add", "run"]
 
@@ -94,7 +94,7 @@ def add_log_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _take(file: str) -> Take:
-    from ..recording import parse_take, read_take
+    from ..takes.format import parse_take, read_take
 
     return parse_take(sys.stdin.buffer.read(), name="stdin") if file == "-" else read_take(file)
 
@@ -108,7 +108,7 @@ def _mention(take: Take, args: argparse.Namespace) -> None:
 
 def _as_json(take: Take, args: argparse.Namespace) -> int:
     from ..events import event_to_json
-    from ..text import escape_json
+    from ..text.shown import escape_json
     from .play import pipe_for, play
 
     if hasattr(sys.stdout, "reconfigure"):

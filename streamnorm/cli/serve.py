@@ -1,7 +1,7 @@
 """``streamnorm serve``: a folder of takes in, a page in the browser out.
 
 Rule: listens on this machine alone unless told otherwise, says where it is, and needs the extra
-``ui``; whoever has not installed it is told how.
+``ui``; whoever has not installed it is told how. Chats are kept in a file that the next start finds.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import uvicorn
 
+    from ..page.chat import Chats
+
 __all__ = ["add", "run"]
 
 EXAMPLES = """\
@@ -25,10 +27,12 @@ examples:
   streamnorm serve                                 the takes in ./recordings, at 127.0.0.1:8765
   streamnorm serve takes --port 9000 --open
   streamnorm serve --live anthropic=claude-sonnet-4-5   chat with a model; ANTHROPIC_API_KEY is read
+  streamnorm serve --chats talks.db                chats in this file; none: in memory only
   streamnorm serve --allow-origin http://localhost:5173    let a page of one's own ask as well
 """
 HOST, PORT = "127.0.0.1", 8765
 GRACE = 1  # seconds that open streams get when the server ends
+NONE = "none"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,6 +60,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="let the chat use this model; the key comes from the environment",
     )
     parser.add_argument(
+        "--chats",
+        metavar="FILE",
+        help=f"where chats are kept for 30 days; {NONE!r}: in memory only; "
+        f"default: {_shown_path(_usual_chats())}",
+    )
+    parser.add_argument(
         "--allow-origin",
         action="append",
         default=[],
@@ -67,7 +77,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until it is interrupted."""
-    _needs_extra()
+    from ..errors import needs
+
+    needs("starlette", "the page", extra="ui")
+    needs("uvicorn", "the page", extra="ui")
     bound = _bind(args.host, args.port)
     try:
         server = _server(args)
@@ -84,30 +97,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _needs_extra() -> None:
-    from ..errors import UsageError
-
-    try:
-        import starlette
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(f"the page needs {error.name}: pip install 'streamnorm[ui]'") from error
-    del starlette
-
-
 def _server(args: argparse.Namespace) -> uvicorn.Server:
     import uvicorn
 
-    from ..serve.app import create_app
-    from ..serve.guard import ANY, LOCAL
-    from ..serve.live import live_models
-    from ..serve.scripted import TOOLS
-    from ..serve.takes import Takes
+    from ..page.app import create_app
+    from ..page.live import live_models
+    from ..page.origins import ANY, LOCAL
+    from ..page.scripted import TOOLS
+    from ..page.takes import Takes
 
     open_to_all = args.host in ("0.0.0.0", "::")
     app = create_app(
         Takes(_folder(args.dir)),
         live=live_models(args.live, os.environ, TOOLS),
+        chats=_chats(args.chats),
         hosts=(ANY,) if open_to_all else (*LOCAL, _shown(args.host)),
         origins=args.allow_origin,
     )
@@ -122,10 +125,46 @@ def _server(args: argparse.Namespace) -> uvicorn.Server:
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # streams of others
-            await app.state.chats.close()
+            await app.state.end_answers()
             await super().shutdown(sockets)
 
     return Server(config)
+
+
+def _chats(given: str | None) -> Chats:
+    """The chats in the file that was named, or in the usual one; in memory if that cannot be."""
+    from ..errors import UsageError
+    from ..page.chat import Chats
+
+    if given == NONE:
+        return Chats()
+    path = Path(given) if given else _usual_chats()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)  # what was said is nobody else's business
+    except OSError as error:
+        why = f"cannot keep chats in {path}: {error.strerror or error}"
+        if given:
+            raise UsageError(f"{why}. Name another file, or --chats {NONE}") from error
+        print(f"streamnorm: {why}; they are kept in memory", file=sys.stderr)
+        return Chats()
+    return Chats(path)
+
+
+def _usual_chats() -> Path:
+    """A file in the user's folder for what programs remember."""
+    if sys.platform == "win32":
+        folder = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        folder = os.path.expanduser("~/Library/Application Support")
+    else:
+        folder = os.environ.get("XDG_STATE_HOME")
+    return Path(folder or os.path.expanduser("~/.local/state")) / "streamnorm" / "chats.db"
+
+
+def _shown_path(path: Path) -> str:
+    home = os.path.expanduser("~")
+    return str(path).replace(home, "~", 1).replace("%", "%%") if home != "/" else str(path)
 
 
 def _folder(given: str | None) -> Path | None:

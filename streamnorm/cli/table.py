@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..text import clean, display_width, shorten
+from ..text.shown import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,12 +25,14 @@ from ..events import (
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
+    ToolEnded,
     ToolProgress,
+    ToolStarted,
     Unrecognized,
     Usage,
 )
 from ..notes import NOTES
-from ..text import clean, display_width, shorten
+from ..text.shown import clean, display_width, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -69,8 +71,8 @@ class View:
         match event:
             case TextDelta() | ReasoningDelta():
                 self._text(event)
-            case ToolCallDelta():
-                pass  # shown whole, at its end
+            case ToolCallDelta() | ToolStarted() | ToolEnded():
+                pass  # a call is shown whole, at its end; tools are run by loops
             case ToolCallStart():
                 self._start(event)
             case ToolCall():
@@ -93,6 +95,10 @@ class View:
                 self._end(event)
             case _:
                 assert_never(event)
+
+    def say(self, line: str) -> None:
+        """Prints a line of our own; what is not ours in it is to be cleaned before."""
+        self._line(self._cut(line))
 
     def notes(self, counts: Mapping[str, int]) -> None:
         """Prints what was tolerated, with how often and the sentence for it."""

@@ -1,4 +1,6 @@
-"""Framing: bytes in any chunking in, frames out. No JSON is read here and no provider is known.
+"""Framing: bytes in any chunking in, frames out.
+
+Rule: no JSON is read here and no provider is known; limits fall at the same byte in any chunking.
 
 A framer has ``feed(chunk) -> frames``, ``rest() -> frames`` (what was left at the end of input),
 ``overflow`` (a frame grew beyond the limit), ``head_of(frame)``, what stands before its payload, and
@@ -25,6 +27,7 @@ class Framer(Protocol):
     """What the normalizer needs of a framing."""
 
     overflow: bool
+    single_lines: bool  # no frame of the last chunk can have a line beside its payload
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The frames that ended in this chunk."""

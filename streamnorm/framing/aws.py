@@ -1,4 +1,4 @@
-"""AWS event stream: binary frames in any chunking in, one JSON object per frame out.
+"""AWS event stream: binary frames in any chunking in, one JSON object per frame out; and written.
 
     u32 total | u32 headers | u32 crc of those 8 bytes | headers | payload | u32 crc of all before
     header = u8 length, name, u8 type, value; the type says how long the value is
@@ -9,10 +9,10 @@ What a frame is called stands in its headers, so the name is put around the payl
     an exception   {":exception": {"type": "throttlingException", "payload": PAYLOAD}}
     an error       {":error": {"code": "InternalError", "message": "…", "payload": PAYLOAD}}
 
-Rule: a frame is told when its last byte has come and both checksums agree. Bytes that cannot be a
-frame end the stream, as nothing after them can be found again: the last thing told then is
-``{":broken": "what was seen"}``, after the same frames in any chunking. A frame that the input cuts
-is left in ``rest``.
+Rule: frames are read and written here alone. A frame is told when its last byte has come and both
+checksums agree. Bytes that cannot be a frame end the stream, as nothing after them can be found again:
+the last thing told then is ``{":broken": "what was seen"}``, after the same frames in any chunking. A
+frame that the input cuts is left in ``rest``.
 
 Why not botocore: its buffer copies all that it holds for every chunk, and is one module of a very
 large package.
@@ -21,21 +21,26 @@ large package.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 from zlib import crc32
 
 import msgspec
 
-from . import Fields
+from ..framing import Fields
 
-__all__ = ["BROKEN", "ERROR", "EXCEPTION", "EventStream", "read_headers"]
+__all__ = [
+    "BROKEN", "CONTENT_TYPE", "ERROR", "EXCEPTION", "EventStream", "Frames", "read_headers", "resealed",
+    "write_frame",
+]  # fmt: skip
 
+CONTENT_TYPE = "application/vnd.amazon.eventstream"
 # Names that no event can have, for what is not an event.
 EXCEPTION, ERROR, BROKEN = ":exception", ":error", ":broken"
 PRELUDE = 12  # two lengths and their checksum …
 AROUND = PRELUDE + 4  # … and with the checksum of the whole: no frame is shorter
+TEXT = 7  # the type of a header that is a text
 HEADINGS = 64  # different headers that are remembered; a stream has about six
 
 Value: TypeAlias = bool | int | str | bytes | UUID
@@ -43,6 +48,8 @@ Taken: TypeAlias = tuple[Value, int]  # a value and where the next thing begins
 _prelude = struct.Struct(">III").unpack_from
 _u32 = struct.Struct(">I").unpack_from
 _u16 = struct.Struct(">H").unpack_from
+_pack_lengths, _pack = struct.Struct(">II").pack, struct.Struct(">I").pack
+_pack_u16 = struct.Struct(">H").pack
 
 
 class Broken(Exception):
@@ -62,8 +69,74 @@ class Around(NamedTuple):
         return self.before + (payload or b"{}") + self.after
 
 
-class EventStream:
-    """An incremental splitter.
+class Frames:
+    """An incremental splitter: the frames as they came, both checksums of each compared.
+
+    >>> frame = write_frame({":event-type": "ping"}, b"{}")
+    >>> frames = Frames()
+    >>> frames.feed(frame[:13]), frames.feed(frame[13:] + b"oops") == [frame], frames.rest()
+    ([], True, [b'oops'])
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self.overflow = False
+        self.single_lines = True
+        self.lost = False  # where the next frame begins is not known any more
+        self._limit = limit
+        self._held: list[bytes] = []
+        self._size = 0
+        self._need = PRELUDE  # bytes that must be held before there is anything to look at
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The frames that ended in this chunk."""
+        if self.lost:
+            return []
+        self._held.append(chunk)
+        self._size += len(chunk)
+        if self._size < self._need:
+            return []
+        frames: list[bytes] = []
+        data = b"".join(self._held)
+        at = self._split(data, frames)
+        self._held, self._size = [data[at:]], len(data) - at
+        return frames
+
+    def rest(self) -> list[bytes]:
+        """The bytes of a frame that the input cut, or those from which on there are no frames."""
+        left = b"".join(self._held)
+        self._held, self._size = [], 0
+        return [left] if left else []
+
+    def _split(self, data: bytes, frames: list[bytes]) -> int:
+        """All whole frames of ``data``; where the rest begins."""
+        at, size = 0, len(data)
+        self._need = PRELUDE
+        try:
+            while size - at >= PRELUDE:
+                total, headers = _lengths(data, at)
+                if total > self._limit:
+                    self.overflow = self.lost = True
+                    break
+                if size - at < total:
+                    self._need = total
+                    break
+                _check(data, at, total)
+                frames.append(self._told(data, at, total, headers))
+                at += total
+        except Broken as broken:
+            self.lost = True
+            self._broke(str(broken), frames)
+        return at
+
+    def _told(self, data: bytes, at: int, total: int, headers: int) -> bytes:
+        return data[at : at + total]
+
+    def _broke(self, why: str, frames: list[bytes]) -> None:
+        """These bytes are no frame."""
+
+
+class EventStream(Frames):
+    """The frames as JSON.
 
     >>> frame = bytes.fromhex(
     ...     "0000002b00000013578d80a2"
@@ -75,37 +148,13 @@ class EventStream:
     """
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
-        self.overflow = False
-        self._limit = limit
-        self._held: list[bytes] = []
-        self._size = 0
-        self._need = PRELUDE  # bytes that must be held before there is anything to look at
-        self._lost = False  # where the next frame begins is not known any more
+        super().__init__(limit)
         self._known: dict[bytes, Around] = {}  # by the bytes of the headers
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The frames that ended in this chunk."""
-        if self._lost:
-            return []
-        self._held.append(chunk)
-        self._size += len(chunk)
-        if self._size < self._need:
-            return []
-        frames: list[bytes] = []
-        data = b"".join(self._held)
-        try:
-            at = self._split(data, frames)
-        except Broken as broken:
-            frames.append(msgspec.json.encode({BROKEN: str(broken)}))
-            self._lost, at = True, len(data)
-        self._held, self._size = [data[at:]], len(data) - at
-        return frames
 
     def rest(self) -> list[bytes]:
         """The bytes of a frame that the input cut."""
-        left = b"".join(self._held)
-        self._held = []
-        return [left] if left and not self._lost else []
+        left = super().rest()
+        return [] if self.lost else left
 
     def head_of(self, frame: bytes) -> bytes:
         """Nothing: a frame as it is told is its own payload."""
@@ -115,30 +164,14 @@ class EventStream:
         """A frame as it is told is its own payload."""
         return Fields(frame)
 
-    def _split(self, data: bytes, frames: list[bytes]) -> int:
-        """All whole frames of ``data``; where the rest begins."""
-        at, size = 0, len(data)
-        self._need = PRELUDE
-        while size - at >= PRELUDE:
-            total, headers = _lengths(data, at)
-            if total > self._limit:
-                self.overflow = self._lost = True
-                return size
-            if size - at < total:
-                self._need = total
-                break
-            frames.append(self._told(data, at, total, headers))
-            at += total
-        return at
-
     def _told(self, data: bytes, at: int, total: int, headers: int) -> bytes:
-        end = at + total - 4
-        if crc32(memoryview(data)[at:end]) != _u32(data, end)[0]:
-            raise Broken(f"a frame of {total} bytes does not match its checksum")
         body = at + PRELUDE + headers
         heading = data[at + PRELUDE : body]
         around = self._known.get(heading) or self._learn(heading)
-        return around.put(data[body:end])
+        return around.put(data[body : at + total - 4])
+
+    def _broke(self, why: str, frames: list[bytes]) -> None:
+        frames.append(msgspec.json.encode({BROKEN: why}))
 
     def _learn(self, heading: bytes) -> Around:
         around = _around(read_headers(heading))
@@ -158,6 +191,43 @@ def _lengths(data: bytes, at: int) -> tuple[int, int]:
     if headers > total - AROUND:
         raise Broken(f"a frame of the impossible length {total}, {headers} of it headers")
     return total, headers
+
+
+def _check(data: bytes, at: int, total: int) -> None:
+    end = at + total - 4
+    if crc32(memoryview(data)[at:end]) != _u32(data, end)[0]:
+        raise Broken(f"a frame of {total} bytes does not match its checksum")
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """One frame with its checksums; the headers are texts.
+
+    >>> write_frame({":event-type": "ping"}, b'{"a": 1}').hex()[:24]
+    '0000002b00000013578d80a2'
+    """
+    head = b"".join(_header(*pair) for pair in headers.items())
+    lengths = _pack_lengths(AROUND + len(head) + len(payload), len(head))
+    return _sealed(lengths + _pack(crc32(lengths)) + head + payload)
+
+
+def resealed(frame: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """A frame whose headers and payload were changed, to as many bytes: its checksum fits again."""
+    body = frame[PRELUDE:-4]
+    changed = change(body)
+    assert len(changed) == len(body)  # the lengths in the prelude have a checksum of their own
+    return frame if changed == body else _sealed(frame[:PRELUDE] + changed)
+
+
+def _sealed(frame: bytes) -> bytes:
+    return frame + _pack(crc32(frame))
+
+
+def _header(name: str, value: str) -> bytes:
+    key, data = name.encode(), value.encode()
+    return bytes((len(key),)) + key + bytes((TEXT,)) + _pack_u16(len(data)) + data
 
 
 # --- headers ------------------------------------------------------------------------------------
@@ -206,7 +276,7 @@ _TYPES: dict[int, Callable[[bytes, int], Taken]] = {
     4: _number(">i"),
     5: _number(">q"),
     6: _bytes,
-    7: _text,
+    TEXT: _text,
     8: _number(">q"),  # milliseconds since 1970
     9: lambda data, at: (UUID(bytes=data[at : at + 16]), at + 16),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import Fields
+from ..framing import Fields
 
 __all__ = ["Lines", "Whole"]
 
@@ -17,6 +17,7 @@ class Lines:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = True
         self._limit = limit
         self._held: list[bytes] = []
         self._size = 0

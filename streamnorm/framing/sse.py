@@ -11,7 +11,7 @@ bench``); the tests use it and a small reference reader as judges.
 
 from __future__ import annotations
 
-from . import Fields
+from ..framing import Fields
 
 __all__ = ["SSE", "read"]
 
@@ -28,6 +28,8 @@ class SSE:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = True  # the frames of the last chunk have one line each, for sure
+        self._held_lines = False  # a line ended in what is held
         self._limit = limit
         self._held: list[bytes] = []  # pieces of the block that has not ended
         self._size = 0
@@ -46,6 +48,12 @@ class SSE:
         if held and chunk[:1] == b"\n" == held[-1][-1:]:  # the blank line itself was cut in two
             held[-1], chunk = held[-1][:-1], b"\n" + chunk
         blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
+        inner = chunk.count(b"\n") - 2 * (len(blocks) - 1)
+        self.single_lines = not (inner or self._held_lines)
+        if len(blocks) > 1:
+            self._held_lines = bool(inner) and b"\n" in blocks[-1]
+        elif inner:
+            self._held_lines = True
         if len(blocks) == 1:
             return self._hold(chunk)
         if held:
@@ -69,6 +77,7 @@ class SSE:
         lines = b"".join(blocks)
         if len(blocks) == 1 or len(chunk) > self._limit or b"\n" in lines or b"\r" in lines:
             return None
+        self.single_lines, self._held_lines = not self._held_lines, False
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
         rest = blocks.pop()
@@ -78,6 +87,7 @@ class SSE:
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
+        self.single_lines = False
         if self._start:
             self._held.append(self._start)
         block = b"".join(self._held).strip(b"\n")

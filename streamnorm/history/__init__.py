@@ -1,4 +1,6 @@
-"""Conversations that survive: one interface, kept in a SQLite file, in PostgreSQL or in memory.
+"""Conversations that survive: turns and settled calls in, the same conversation out, after a crash too.
+
+Rule: what was acknowledged is there, whole and once. One interface, three stores:
 
     async with SQLiteHistory("chat.db") as history:          # one machine, many processes
     async with PostgresHistory("postgresql://…") as history: # many machines
@@ -55,8 +57,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "PostgresHistory":  # psycopg is an extra, and imported when it is wanted
+    if name == "PostgresHistory":  # takes psycopg with it, where that is installed
         from .postgres import PostgresHistory
 
         return PostgresHistory
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 
 from ..conversation import Conversation, Turn
-from ..settled import Settled
+from .settled import Settled
 
 __all__ = ["CallState", "Committed", "History", "Stored"]
 
@@ -46,13 +45,21 @@ class CallState(NamedTuple):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A conversation as it is stored. ``service_id``: the service keeps it too, under that name."""
+    """A conversation as it is stored.
+
+    ``service_id``: the service keeps it under that name; if there are no turns here, it alone does.
+    """
 
     id: str
     turns: list[Turn]
     system: str | None = None
     service_id: str | None = None
     calls: list[CallState] = []
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Does the service alone keep it?"""
+        return self.service_id is not None and not self.turns
 
     @property
     def conversation(self) -> Conversation:
@@ -109,8 +116,19 @@ class History(abc.ABC):
         """Keep what a handler gave, before its turn is committed. Twice is once."""
 
     @abc.abstractmethod
-    async def keep_service_id(self, conversation: str, service_id: str | None) -> None:
-        """The name under which the service keeps this conversation itself."""
+    async def hand_over(
+        self,
+        conversation: str,
+        service_id: str,
+        *,
+        system: str | None = None,
+        expect: int | None = None,
+    ) -> None:
+        """From now on the service alone keeps this conversation, under that name.
+
+        Its turns here are forgotten, all or none. ``expect`` as in ``commit``: turns that somebody
+        else has appended are not thrown away.
+        """
 
     @abc.abstractmethod
     async def load(self, conversation: str, *, until: int | None = None) -> Stored:
@@ -131,10 +149,5 @@ class History(abc.ABC):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()

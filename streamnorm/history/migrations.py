@@ -6,6 +6,7 @@ bytes: they may hold NUL and halves of surrogate pairs, which no text column tak
     conversations   one row each; ``turns`` is how many it has, and so the next sequence number
     commits         what was stored together, under (conversation, run, sequence): a retry is found
     turns           one row each, gapless; ``digest`` tells damage that the database does not see
+                    (and ``settled_digest`` that of a record)
     calls           one row per client call; ``answered`` is the turn with its result; without one,
                     ``settled`` is what its handler gave already, and without that it is unresolved
 """
@@ -36,6 +37,7 @@ SQLITE: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX streamnorm_calls_by_id ON streamnorm_calls (conversation, id, seq)",
     ),
     ("ALTER TABLE streamnorm_calls ADD COLUMN settled BLOB",),
+    ("ALTER TABLE streamnorm_calls ADD COLUMN settled_digest BLOB",),
 )
 
 POSTGRES: tuple[tuple[str, ...], ...] = (
@@ -60,4 +62,5 @@ POSTGRES: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX streamnorm_calls_by_id ON streamnorm_calls (conversation, id, seq)",
     ),
     ("ALTER TABLE streamnorm_calls ADD COLUMN settled BYTEA",),
+    ("ALTER TABLE streamnorm_calls ADD COLUMN settled_digest BYTEA",),
 )

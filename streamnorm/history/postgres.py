@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from ..errors import UsageError
+from ..errors import needs
 from .errors import (
     HistoryError,
     StoreCorrupt,
@@ -26,11 +26,9 @@ from .errors import (
 from .migrations import POSTGRES
 from .sql import FIND, Database, SQLHistory
 
-try:
+with suppress(ImportError):  # an extra, asked for when a history is made
     import psycopg
     from psycopg import errors, sql
-except ImportError as error:  # pragma: no cover
-    raise UsageError("PostgresHistory needs psycopg: pip install 'streamnorm[postgres]'") from error
 
 __all__ = ["PostgresHistory"]
 
@@ -38,17 +36,6 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 10
 MIGRATION_LOCK = 0x53746E6D  # one process migrates, others wait
-
-# psycopg's error -> ours, and what it means; the first that fits
-_ERRORS: tuple[tuple[type[Exception], type[HistoryError], str], ...] = (
-    (errors.ReadOnlySqlTransaction, StoreReadOnly, "it can only be read"),
-    (errors.InsufficientPrivilege, StoreReadOnly, "no permission"),
-    (errors.DiskFull, StoreFull, "the disk is full"),
-    (errors.DataCorrupted, StoreCorrupt, "it is damaged"),
-    (errors.IndexCorrupted, StoreCorrupt, "it is damaged"),
-    (psycopg.OperationalError, StoreUnavailable, "it cannot be reached"),
-    (psycopg.InterfaceError, StoreUnavailable, "it cannot be reached"),
-)
 
 
 class PostgresHistory(SQLHistory):
@@ -62,6 +49,7 @@ class PostgresHistory(SQLHistory):
     LOCK = FIND + " FOR UPDATE"
 
     def __init__(self, dsn: str, *, schema: str = "public") -> None:
+        needs("psycopg", "PostgresHistory", extra="postgres")
         super().__init__()
         self._dsn, self._schema = dsn, schema
         self._db: dict[bool, psycopg.Connection[Any]] = {}
@@ -161,8 +149,21 @@ def _version(db: psycopg.Connection[Any]) -> int:
     return version
 
 
+def _errors() -> tuple[tuple[type[Exception], type[HistoryError], str], ...]:
+    """psycopg's error -> ours, and what it means; the first that fits counts."""
+    return (
+        (errors.ReadOnlySqlTransaction, StoreReadOnly, "it can only be read"),
+        (errors.InsufficientPrivilege, StoreReadOnly, "no permission"),
+        (errors.DiskFull, StoreFull, "the disk is full"),
+        (errors.DataCorrupted, StoreCorrupt, "it is damaged"),
+        (errors.IndexCorrupted, StoreCorrupt, "it is damaged"),
+        (psycopg.OperationalError, StoreUnavailable, "it cannot be reached"),
+        (psycopg.InterfaceError, StoreUnavailable, "it cannot be reached"),
+    )
+
+
 def _ours(error: psycopg.Error) -> HistoryError:
-    for theirs, ours, why in _ERRORS:
+    for theirs, ours, why in _errors():
         if isinstance(error, theirs):
             named = ours(f"PostgreSQL: {why} ({error})")
             if isinstance(named, StoreCorrupt):

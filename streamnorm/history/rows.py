@@ -18,17 +18,17 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import msgspec
 
 from ..conversation import Turn
+from ..errors import UsageError
 from ..events import Provenance
-from ..settled import Settled
-from ..spool import Artifact
 from ..tools import Media
-from .errors import NotStorable
+from .errors import NotStorable, StoreCorrupt
+from .settled import Settled
+from .spool import Artifact
 
 __all__ = ["settled_from_bytes", "settled_to_bytes", "turn_from_bytes", "turn_to_bytes"]
 
@@ -40,6 +40,8 @@ _RECORDS: dict[str, type[Any]] = {"media": Media, "artifact": Artifact}
 
 def turn_to_bytes(turn: Turn) -> bytes:
     """One turn as one line of JSON, without its line end."""
+    if not isinstance(turn, Turn):
+        raise UsageError(f"a history keeps turns, not {type(turn).__name__}")
     return _written(turn)
 
 
@@ -52,7 +54,11 @@ def turn_from_bytes(data: bytes) -> Turn:
 
 def settled_to_bytes(record: Settled) -> bytes:
     """One settled record as one line of JSON."""
-    plain = {field.name: getattr(record, field.name) for field in fields(record)}
+    if not isinstance(record, Settled):
+        raise UsageError(f"a settled record is a Settled, not {type(record).__name__}")
+    record.check()
+    plain = record.to_dict()
+    del plain["kind"]
     return _written({**plain, "results": _packed(plain["results"])})
 
 
@@ -61,7 +67,11 @@ def settled_from_bytes(data: bytes) -> Settled:
     plain = _unpacked(json.loads(data))
     plain["results"] = _unpacked(plain["results"])
     plain["provenance"] = msgspec.convert(plain["provenance"], Provenance)
-    return Settled(**plain)
+    checksum = plain.pop("checksum", None)
+    record = Settled(**plain)
+    if checksum is not None and record.checksum != checksum:
+        raise StoreCorrupt(f"the record of {record.id!r} is not what the call settled with")
+    return record
 
 
 def _written(value: Any) -> bytes:

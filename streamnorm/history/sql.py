@@ -22,7 +22,6 @@ from anyio import to_thread
 from ..conversation import Turn
 from ..errors import UsageError
 from ..events import ToolCall
-from ..settled import Settled
 from ..tools import ToolResult
 from . import rows
 from .base import CallState, Committed, History, State, Stored
@@ -33,6 +32,7 @@ from .errors import (
     StoreCorrupt,
     UnknownConversation,
 )
+from .settled import Settled
 
 __all__ = ["SQLHistory"]
 
@@ -63,7 +63,8 @@ ANSWER = (
     "UPDATE streamnorm_calls SET answered = ? WHERE conversation = ? AND seq = ? AND position = ?"
 )
 SETTLE = (
-    "UPDATE streamnorm_calls SET settled = ? WHERE conversation = ? AND seq = ? AND position = ?"
+    "UPDATE streamnorm_calls SET settled = ?, settled_digest = ?"
+    " WHERE conversation = ? AND seq = ? AND position = ?"
 )
 GROW = (
     "UPDATE streamnorm_conversations SET turns = ?, system = coalesce(?, system),"
@@ -73,12 +74,19 @@ ADD_COMMIT = (
     "INSERT INTO streamnorm_commits (conversation, run, sequence, first, count, digest)"
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
-KEEP_SERVICE = "UPDATE streamnorm_conversations SET service_id = ? WHERE id = ?"
+FORGET = (
+    "DELETE FROM streamnorm_calls WHERE conversation = ?",
+    "DELETE FROM streamnorm_turns WHERE conversation = ?",
+)
+HAND_OVER = (
+    "UPDATE streamnorm_conversations SET turns = 0, service_id = ?, system = coalesce(?, system)"
+    " WHERE key = ?"
+)
 TURNS = (
     "SELECT seq, body, digest FROM streamnorm_turns WHERE conversation = ? AND seq < ? ORDER BY seq"
 )
 CALLS = (
-    "SELECT seq, id, name, checksum, answered, settled FROM streamnorm_calls"
+    "SELECT seq, id, name, checksum, answered, settled, settled_digest FROM streamnorm_calls"
     " WHERE conversation = ? AND seq < ? ORDER BY seq, position"
 )
 ALL = "SELECT id FROM streamnorm_conversations ORDER BY key"
@@ -116,8 +124,9 @@ class SQLHistory(History):
         raise NotImplementedError
 
     def at(self, moment: str) -> None:
-        """Called at the named moments of a commit, in the writer's thread: ``begun``, ``turn``,
-        ``grown``, ``recorded``, ``committed``. Tests of crashes die here."""
+        """Called at the named moments of a write, in the writer's thread: ``begun``, ``turn``,
+        ``grown``, ``forgotten``, ``recorded``, ``committed``, ``journal``, ``journalled``. Tests of
+        crashes die here."""
 
     # --- the promises -----------------------------------------------------------------------------
 
@@ -152,16 +161,33 @@ class SQLHistory(History):
         def job(db: Database) -> None:
             key = _found(db, self.LOCK, conversation)[0]
             seq, position, *_ = _called(db, key, record.id, record.checksum, conversation)
-            db.execute(SETTLE, (data, key, seq, position))
+            db.execute(SETTLE, (data, _digest(data), key, seq, position))
+            self.at("journal")
 
         await self._write(job)
+        self.at("journalled")
 
-    async def keep_service_id(self, conversation: str, service_id: str | None) -> None:
+    async def hand_over(
+        self,
+        conversation: str,
+        service_id: str,
+        *,
+        system: str | None = None,
+        expect: int | None = None,
+    ) -> None:
         def job(db: Database) -> None:
-            _found(db, self.LOCK, conversation)
-            db.execute(KEEP_SERVICE, (_maybe(service_id), _key(conversation)))
+            db.execute(CREATE, (_key(conversation), _maybe(system)))
+            key, _, _, count = _found(db, self.LOCK, conversation)
+            self.at("begun")
+            _check_count(conversation, count, expect)
+            for statement in FORGET:
+                db.execute(statement, (key,))
+                self.at("forgotten")
+            db.execute(HAND_OVER, (_key(service_id), _maybe(system), key))
+            self.at("recorded")
 
         await self._write(job)
+        self.at("committed")
 
     async def load(self, conversation: str, *, until: int | None = None) -> Stored:
         return await self._read(lambda db: _load(db, conversation, until))
@@ -252,7 +278,7 @@ class _Commit:
         for (id, checksum), records in self.settled.items():
             for data in records:  # of calls whose results are not in these turns
                 seq, position, *_ = _called(db, key, id, checksum, self.conversation)
-                db.execute(SETTLE, (data, key, seq, position))
+                db.execute(SETTLE, (data, _digest(data), key, seq, position))
         grown = (count + len(self.turns), _maybe(self.system), _maybe(self.service_id), key)
         db.execute(GROW, grown)
         at("grown")
@@ -278,11 +304,7 @@ class _Commit:
             raise CommitConflict(
                 f"run {self.run!r} is at commit {expected}, and {self.sequence} was sent"
             )
-        if self.expect is not None and self.expect != count:
-            raise ConversationMoved(
-                f"{self.conversation!r} has {count} turns, not {self.expect}: somebody else has "
-                "appended to it; load it again"
-            )
+        _check_count(self.conversation, count, self.expect)
 
     def _add(self, db: Database, key: int, seq: int, turn: Turn, body: bytes) -> None:
         db.execute(ADD_TURN, (key, seq, body, _digest(body)))
@@ -297,7 +319,8 @@ class _Commit:
                     raise ForeignResult(f"the call {call.id!r} has its result in turn {at[3]}")
                 db.execute(ANSWER, (seq, key, at[0], at[1]))
                 if records := self.settled.get((call.id, call.checksum)):
-                    db.execute(SETTLE, (records.popleft(), key, at[0], at[1]))
+                    data = records.popleft()
+                    db.execute(SETTLE, (data, _digest(data), key, at[0], at[1]))
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -308,6 +331,14 @@ def _found(db: Database, sql: str, conversation: str) -> Any:
     if row is None:
         raise UnknownConversation(f"no conversation {conversation!r} in this history")
     return row
+
+
+def _check_count(conversation: str, count: int, expect: int | None) -> None:
+    if expect is not None and expect != count:
+        raise ConversationMoved(
+            f"{conversation!r} has {count} turns, not {expect}: somebody else has appended to it; "
+            "load it again"
+        )
 
 
 def _called(db: Database, key: int, id: str, checksum: str, conversation: str) -> Any:
@@ -322,7 +353,7 @@ def _load(db: Database, conversation: str, until: int | None) -> Stored:
     key, system, service_id, count = _found(db, FIND, conversation)
     count = count if until is None else min(until, count)
     turns = _turns(db, key, count, conversation)
-    calls = list(_calls(db, key, count))
+    calls = list(_calls(db, key, count, turns))
     return Stored(conversation, turns, _maybe_text(system), _maybe_text(service_id), calls)
 
 
@@ -344,13 +375,23 @@ def _turns(db: Database, key: int, count: int, conversation: str) -> list[Turn]:
     return turns
 
 
-def _calls(db: Database, key: int, count: int) -> Iterator[CallState]:
-    for seq, id, name, checksum, answered, data in db.execute(CALLS, (key, count)):
-        settled = None if data is None else rows.settled_from_bytes(bytes(data))
+def _calls(db: Database, key: int, count: int, turns: list[Turn]) -> Iterator[CallState]:
+    for seq, id, name, checksum, answered, data, digest in db.execute(CALLS, (key, count)):
+        settled = None if data is None else _record(bytes(data), digest, checksum, turns)
         state: State = "unresolved" if settled is None else "settled"
         if answered is not None and answered < count:
             state = "answered"
         yield CallState(seq, _text(id), _text(name), checksum, state, settled)
+
+
+def _record(data: bytes, digest: Any, checksum: str, turns: list[Turn]) -> Settled:
+    """A settled record, if it is what was stored and of the call it stands with."""
+    if digest is not None and _digest(data) != bytes(digest):
+        raise StoreCorrupt("a settled record is damaged", turns)
+    record = rows.settled_from_bytes(data)
+    if record.checksum != checksum:
+        raise StoreCorrupt(f"the record of {record.id!r} is not that of its call", turns)
+    return record
 
 
 def _digest(body: bytes) -> bytes:

@@ -1,4 +1,6 @@
-"""For the tests of your own program: scripted streams, in the exact bytes of any provider.
+"""For the tests of your own program: a script in, the exact bytes of any provider out.
+
+Rule: what a script says is what a reader of that wire hears; a fault is a step like any other.
 
     from streamnorm.testing import say, call, finish, script
 
@@ -14,9 +16,7 @@ Faults are steps as well: ``cut()``, ``error("overloaded")``, ``missing_id()``, 
 
 from __future__ import annotations
 
-from .http import Received, Server
-from .script import Script, Turns, script, turns
-from .steps import (
+from ..encoding.steps import (
     bad_json,
     call,
     chunked,
@@ -34,10 +34,10 @@ from .steps import (
     usage,
     wrong_index,
 )
-from .wires import WIRES
+from .http import Received, Server
+from .script import Script, Turns, script, turns
 
 __all__ = [
-    "WIRES",
     "Received",
     "Script",
     "Server",

@@ -1,8 +1,8 @@
-"""Scripts over HTTP: a transport for httpx clients, or a server on the loopback address.
+"""Answers, one per request, come in; a transport for httpx clients or a server on loopback goes out.
 
-Rule: whatever the request is, the script is the answer; the requests are kept for the test to look
-at. Nobody waits: delays of a script move its own clock only. httpx is imported when a transport is
-asked for, and the server is the standard library alone.
+Rule: whatever the request is, the next answer answers it; the requests are kept for the test to look
+at, and nobody waits. httpx is imported when a transport is asked for, and the server is the standard
+library alone.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from ..errors import UsageError
-from .script import Script, Turns
-from .wires import Wire
 
-__all__ = ["Received", "Server", "Transport", "transport"]
+__all__ = ["Answer", "Received", "Server", "Transport", "transport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +37,32 @@ class Received:
         return json.loads(self.content) if self.content else None
 
 
-class _Answers:
-    """Which turn is next, and what was asked so far."""
-
-    def __init__(self, turns: Turns, wire: type[Wire]) -> None:
-        self.turns = turns
-        self.wire = wire
-        self.requests: list[Received] = []
-        self._lock = threading.Lock()
-
-    def next(self, request: Received) -> _Answer:
-        with self._lock:
-            number = len(self.requests)
-            self.requests.append(request)
-        return _answer(self.turns.turn(number), self.wire)
-
-
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Answer:
+    """A response: its chunks, and whether the connection breaks after them."""
+
     status: int
     content_type: str
     chunks: list[bytes]
-    breaks: bool
+    breaks: bool = False
 
 
-def _answer(script: Script, wire: type[Wire]) -> _Answer:
-    if (refused := script.refused) is not None:
-        body = json.dumps(wire(script.key).refusal(refused)).encode()
-        return _Answer(refused.status or 500, "application/json", [body], False)
-    return _Answer(200, wire.CONTENT_TYPE, script.chunks(wire.name), script.breaks)
+Answering: TypeAlias = Callable[[int], Answer]  # the number of a request, from 0 -> its answer
+
+
+class _Answers:
+    """Which answer is next, and what was asked so far."""
+
+    def __init__(self, answering: Answering) -> None:
+        self.requests: list[Received] = []
+        self._answering = answering
+        self._lock = threading.Lock()
+
+    def next(self, request: Received) -> Answer:
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(request)
+        return self._answering(number)
 
 
 # --- a transport for clients of httpx and httpx2 --------------------------------------------------
@@ -86,9 +80,9 @@ class Transport(Protocol):
     async def handle_async_request(self, request: Any) -> Any: ...
 
 
-def transport(turns: Turns, wire: type[Wire]) -> Transport:
-    """A transport that answers with these turns."""
-    made: Transport = _transport_class()(_Answers(turns, wire))
+def transport(answering: Answering) -> Transport:
+    """A transport that answers so."""
+    made: Transport = _transport_class()(_Answers(answering))
     return made
 
 
@@ -138,12 +132,12 @@ class _Scripted:
 
 
 @lru_cache
-def _stream_class(library: Any) -> Callable[[_Answer, Any], Any]:
+def _stream_class(library: Any) -> Callable[[Answer, Any], Any]:
     return type("ScriptedStream", (_Stream, library.SyncByteStream, library.AsyncByteStream), {})
 
 
 class _Stream:
-    def __init__(self, answer: _Answer, library: Any) -> None:
+    def __init__(self, answer: Answer, library: Any) -> None:
         self._answer = answer
         self._library = library
 
@@ -169,7 +163,7 @@ class _Stream:
 
 
 class Server:
-    """Answers every request with the script; ``with`` and ``async with`` both work.
+    """Answers every request with the next answer; ``with`` and ``async with`` both work.
 
     >>> from streamnorm.testing import say, script
     >>> import urllib.request
@@ -179,8 +173,8 @@ class Server:
     ({'model': 'x'}, 3)
     """
 
-    def __init__(self, turns: Turns, wire: type[Wire]) -> None:
-        self._answers = _Answers(turns, wire)
+    def __init__(self, answering: Answering) -> None:
+        self._answers = _Answers(answering)
         self._url = ""
         self._http: _Http | None = None
         self._thread: threading.Thread | None = None
@@ -219,23 +213,13 @@ class Server:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self.start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
 
@@ -276,20 +260,20 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_POST(self) -> None:
-        """Any path: the script is the answer."""
+        """Any path: the next answer is the answer."""
         content = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             answer = self.server.answers.next(Received(self.command, self.path, headers, content))
         except UsageError as error:
             said = json.dumps({"error": {"message": str(error)}}).encode()
-            answer = _Answer(500, "application/json", [said], False)
+            answer = Answer(500, "application/json", [said])
         self._send(answer)
 
     do_GET = do_POST
     do_PUT = do_POST
 
-    def _send(self, answer: _Answer) -> None:
+    def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         self.send_header("content-type", answer.content_type)
         self.send_header("transfer-encoding", "chunked")

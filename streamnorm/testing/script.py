@@ -7,21 +7,23 @@ gives the same bytes, ids and times in every run.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ..encoding.steps import KINDS, Call, Cut, Error, Fault, Finish, Result, Say, Step, Think, Usage
+from ..encoding.teller import Teller, Told
 from ..errors import UsageError
 from ..normalizer import Normalizer
-from .steps import KINDS, Call, Cut, Error, Fault, Finish, Result, Say, Step, Think, Usage
-from .wires import Told, Wire, wire_of
+from ..providers import provider_row
+from ..text.written import json_bytes
+from .http import Answer, Server, Transport, transport
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from ..events import Event
-    from .http import Server, Transport
 
 __all__ = ["Script", "Turns", "script", "turns"]
 
@@ -76,7 +78,7 @@ class Script:
 
     def timed(self, provider: str) -> list[tuple[float, builtins.bytes]]:
         """The chunks with the time at which each arrives, in seconds from the start."""
-        return _Telling(self, wire_of(provider)).chunks()
+        return _Telling(self, _teller(self, provider)).chunks()
 
     def events(self, provider: str, **options: Any) -> list[Event]:
         """What a reader of the stream hears; ``options`` are those of ``Normalizer``."""
@@ -102,6 +104,14 @@ class Script:
         """A server on the loopback address, for ``with`` and ``async with``."""
         return Turns((self,), repeat=True).server(provider)
 
+    def answer(self, provider: str) -> Answer:
+        """The response that a server of that provider would give."""
+        if (refused := self.refused) is not None:
+            body = json_bytes(_teller(self, provider).refusal(refused))
+            return Answer(refused.status or 500, "application/json", [body])
+        content_type = provider_row(provider).content_type
+        return Answer(200, content_type, self.chunks(provider), self.breaks)
+
     @property
     def breaks(self) -> bool:
         """Does the connection break, instead of ending?"""
@@ -123,15 +133,15 @@ class Turns:
 
     def transport(self, provider: str) -> Transport:
         """A transport for ``httpx`` (or ``httpx2``) clients, sync and async."""
-        from .http import transport
-
-        return transport(self, wire_of(provider))
+        return transport(self._answering(provider))
 
     def server(self, provider: str) -> Server:
         """A server on the loopback address, for ``with`` and ``async with``."""
-        from .http import Server
+        return Server(self._answering(provider))
 
-        return Server(self, wire_of(provider))
+    def _answering(self, provider: str) -> Callable[[int], Answer]:
+        provider_row(provider).part("script")  # or say now that there is none
+        return lambda number: self.turn(number).answer(provider)
 
     def turn(self, number: int) -> Script:
         """The script for the request of that number, from 0."""
@@ -140,6 +150,13 @@ class Turns:
         raise UsageError(
             f"request {number + 1} came, but only {len(self.scripts)} turns are scripted"
         )
+
+
+def _teller(script: Script, provider: str) -> Teller:
+    """One answer in the words of that provider."""
+    row = provider_row(provider)
+    teller: type[Teller] = row.part("script")
+    return teller(script.key)
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -157,9 +174,9 @@ class _Frame:
 class _Telling:
     """One script on one wire."""
 
-    def __init__(self, script: Script, wire: type[Wire]) -> None:
+    def __init__(self, script: Script, wire: Teller) -> None:
         self.steps = list(_amended(script.steps))
-        self.wire = wire(script.key)
+        self.wire = wire
         self.wire.used = next((s for s in self.steps if isinstance(s, Usage)), Usage())
         self.faults = {s.kind: s for s in self.steps if isinstance(s, Fault)}
         self.frames: list[_Frame] = []

@@ -11,15 +11,33 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from ..events import Failed, ToolCall
-from ._fold import Call, Fold, Item, Move
-from ._frames import safe_json, stream_bytes
+from .. import fold as f
+from ..errors import StreamnormError
+from ..events import Failed, StreamStart, ToolCall, Usage
+from ..fold import Call, Fold, Move
+from ..text.written import json_text, safe_json, sse
+from ..tools import ToolResult
 
-__all__ = ["Encoder", "ErrorText", "full_error", "new_id", "plain_error"]
+if TYPE_CHECKING:
+    from ..history.settled import Settled
+
+__all__ = ["SSE_HEADERS", "Encoder", "ErrorText", "full_error", "new_id", "plain_error"]
+
+SSE_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    "connection": "keep-alive",
+    "x-accel-buffering": "no",  # nginx would collect the stream before passing it on
+    "x-content-type-options": "nosniff",
+}
 
 ErrorText: TypeAlias = Callable[[Failed], str]
+Frame: TypeAlias = dict[str, Any]
+Item: TypeAlias = "f.Item | Settled"
+
+CUT = Failed("truncated", "the events ended without an end")
 
 _SENTENCES = {
     "truncated": "The answer was cut off.",
@@ -56,11 +74,43 @@ def new_id(prefix: str) -> str:
 
 
 class Encoder(ABC):
-    """Events of one message in, one chat protocol out.
+    """Events of one message in, one chat protocol out."""
+
+    def __init__(self, fold: Fold, error_text: ErrorText) -> None:
+        self._fold = fold
+        self._error_text = error_text
+        self._closed = False
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """What was not told, by kind: items that no page understands."""
+        return self._fold.skipped
+
+    @abstractmethod
+    def payloads(self, *items: Item) -> list[bytes]:
+        """The payloads of these items, each for one event of the stream."""
+
+    @abstractmethod
+    def closing(self, failed: Failed | None = None) -> list[bytes]:
+        """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
+
+    def feed(self, *items: Item) -> bytes:
+        """These items as server-sent events."""
+        return b"".join(map(sse, self.payloads(*items)))
+
+    def close(self, failed: Failed | None = None) -> bytes:
+        """The end as server-sent events."""
+        return b"".join(map(sse, self.closing(failed)))
+
+
+class MoveEncoder(Encoder):
+    """A protocol that is told in moves: a subclass has a method for each, named in ``METHODS``.
 
     ``used`` are call ids that the conversation has already; ``echo=False`` leaves out what a provider
     wants back (signatures and the like), for servers that keep the conversation themselves.
     """
+
+    TRAILER: ClassVar[tuple[bytes, ...]] = ()
 
     def __init__(
         self,
@@ -69,65 +119,38 @@ class Encoder(ABC):
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        self._fold = Fold(used=used, echo=echo)
-        self._error_text = error_text
-        self._opened = self._closed = False
-
-    @property
-    def skipped(self) -> Counter[str]:
-        """What was not told, by kind: items that no page understands."""
-        return self._fold.skipped
+        super().__init__(Fold(used=used, echo=echo), error_text)
+        self._echo = echo
+        self._opened = False
 
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
-        out = self._openers()
-        for move in self._fold.feed(items):
-            out.extend(self._tell(move))
-        return [safe_json(chunk) for chunk in out]
+        return [safe_json(frame) for frame in [*self._openers(), *self._told(items)]]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
         if self._closed:
             return []
-        out = self._openers()
-        if failed is not None:
-            for move in self._fold.feed([failed]):
-                out.extend(self._tell(move))
-        elif self._fold.end is None:
-            failed = Failed("truncated", "the events ended without an end")
+        frames = [*self._openers(), *self._told([failed] if failed is not None else [])]
+        if failed is None and self._fold.end is None:
+            failed = CUT
         for move in self._fold.close():
-            out.extend(self._tell(move))
+            frames.extend(self._tell(move))
         self._closed = True
-        out.extend(self._finish(failed or self._failed()))
-        return [*(safe_json(chunk) for chunk in out), *self.TRAILER]
+        frames.extend(self._finish(failed or self._failed()))
+        return [*map(safe_json, frames), *self.TRAILER]
 
-    def feed(self, *items: Item) -> bytes:
-        """These items as server-sent events."""
-        return stream_bytes(self.payloads(*items))
+    def _told(self, items: Iterable[Item]) -> list[Frame]:
+        moves = self._fold.feed(map(as_item, items))
+        return [frame for move in moves for frame in self._tell(move)]
 
-    def close(self, failed: Failed | None = None) -> bytes:
-        """The end as server-sent events."""
-        return stream_bytes(self.closing(failed))
+    def _tell(self, move: Move) -> list[Frame]:
+        told: list[Frame] = getattr(self, METHODS[type(move)])(move)
+        return told
 
-    # --- of each protocol -------------------------------------------------------------------------
-
-    TRAILER: tuple[bytes, ...] = ()
-
-    @abstractmethod
-    def _start(self) -> list[dict[str, Any]]:
-        """What comes before everything."""
-
-    @abstractmethod
-    def _tell(self, move: Move) -> Iterable[dict[str, Any]]:
-        """What a move is on this wire."""
-
-    @abstractmethod
-    def _finish(self, failed: Failed | None) -> list[dict[str, Any]]:
-        """What comes after everything."""
-
-    def _openers(self) -> list[dict[str, Any]]:
+    def _openers(self) -> list[Frame]:
         if self._opened:
             return []
         self._opened = True
@@ -136,6 +159,96 @@ class Encoder(ABC):
     def _failed(self) -> Failed | None:
         end = self._fold.end
         return end if isinstance(end, Failed) else None
+
+    # --- of each protocol -------------------------------------------------------------------------
+
+    @abstractmethod
+    def _start(self) -> list[Frame]:
+        """What comes before everything."""
+
+    @abstractmethod
+    def _finish(self, failed: Failed | None) -> list[Frame]:
+        """What comes after everything."""
+
+
+METHODS = {
+    f.Step: "_step",
+    f.StepEnd: "_step_end",
+    f.RunOpen: "_run_open",
+    f.RunText: "_run_text",
+    f.RunClose: "_run_close",
+    f.CallOpen: "_call_open",
+    f.CallText: "_call_text",
+    f.CallWhole: "_call_whole",
+    f.CallBroken: "_call_broken",
+    f.Result: "_result",
+    f.Orphan: "_orphan",
+    f.Progress: "_progress",
+    f.Cited: "_cited",
+    f.Asked: "_asked",
+    f.Refused: "_refused",
+}
+
+
+# --- what goes into an encoder ----------------------------------------------------------------
+
+
+def as_item(item: Item) -> f.Item:
+    """The item itself; of a settled record its result."""
+    return result_of(item) if getattr(item, "kind", "") == "settled" else item  # type: ignore[return-value]
+
+
+def result_of(record: Any) -> ToolResult:
+    """The result of a settled record. What lies on the disk is described: it is too big to show."""
+    try:
+        result: ToolResult = record.result()
+    except StreamnormError:
+        told = "; ".join(artifact.summary for artifact in record.artifacts)
+        call = ToolCall(0, record.id, record.name, record.arguments, "")
+        return ToolResult.for_call(call, f"[not shown: {told}]")
+    return result
+
+
+# --- what the protocols tell alike ------------------------------------------------------------
+
+
+def stream_facts(start: StreamStart) -> Frame:
+    """Who answers."""
+    return without_none(provider=start.provider, model=start.model, responseId=start.response_id)
+
+
+# A count as pages call it -> as we do.
+TOKENS = {
+    "inputTokens": "input",
+    "outputTokens": "output",
+    "reasoningTokens": "reasoning",
+    "cachedInputTokens": "cached_input",
+    "cacheWriteInputTokens": "cache_write",
+}
+
+
+def token_facts(usage: Usage) -> dict[str, int]:
+    """What was spent, as far as it is known."""
+    return without_none(**{key: getattr(usage, ours) for key, ours in TOKENS.items()})
+
+
+def progress_facts(move: f.Progress) -> Frame:
+    """How far a tool is that the provider runs."""
+    id = move.call.id if move.call else move.event.id
+    facts: Frame = {"toolCallId": id, "status": move.event.status}
+    if isinstance(move.event.payload, str | int | float | list | dict):
+        facts["payload"] = move.event.payload
+    return facts
+
+
+def orphan_facts(move: f.Orphan) -> Frame:
+    """A result of a call that nobody heard of."""
+    return {"id": move.id, "output": move.output, "isError": move.event.is_error}
+
+
+def as_text(output: Any) -> str:
+    """What a tool gave, for a place that takes text only."""
+    return output if isinstance(output, str) else json_text(output)
 
 
 def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:

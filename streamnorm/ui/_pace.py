@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..edge.runtime import spawn
 from ..events import Failed
-from ..sources import spawn
 from ._encoder import INTERNAL
 
 if TYPE_CHECKING:
-    from ._encoder import Encoder
-    from ._fold import Item
+    from ._encoder import Encoder, Item
 
 __all__ = ["WITHIN", "Encoded", "pump"]
 

@@ -11,31 +11,40 @@ differs from what was streamed, the streamed call is ended in that way and told 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterable, Iterable
+from typing import Any
 
+from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..tools import json_text
-from . import _fold as f
+from ..text.written import json_text, safe_json
+from ._cited import sources_of
 from ._encoder import (
-    Encoder as _Encoder,
+    SSE_HEADERS,
+    ErrorText,
+    Frame,
+    Item,
+    MoveEncoder,
+    as_text,
+    broken_text,
+    call_metadata,
+    new_id,
+    orphan_facts,
+    plain_error,
+    progress_facts,
+    stream_facts,
+    token_facts,
+    without_none,
 )
-from ._encoder import ErrorText, broken_text, call_metadata, new_id, plain_error, without_none
-from ._fold import Item, Move
-from ._frames import SSE_HEADERS, safe_json
 from ._open import Openings, Table
 from ._pace import WITHIN, Encoded
-from ._sources import sources_of
 
 __all__ = ["HEADERS", "Encoder", "encode", "lost"]
 
 HEADERS = dict(SSE_HEADERS)
 VERSION = "1.0"
 
-Event: TypeAlias = dict[str, Any]
 
-
-class Encoder(_Encoder):
+class Encoder(MoveEncoder):
     """One run of AG-UI.
 
     ``protocol_version`` is what the request said; without one the client is older than 1.0. ::
@@ -64,22 +73,19 @@ class Encoder(_Encoder):
         self.run_id = run_id or new_id("run")
         self.message_id = message_id or new_id("msg")
         self._modern = is_modern(protocol_version)
-        self._echo = echo
         self._held: dict[str, list[str]] = {}  # arguments that are no JSON: told when whole
         self._heard: set[str] = set()  # calls whose arguments are JSON and were told
+        self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
         self._results = 0
 
-    def _start(self) -> list[Event]:
+    def _start(self) -> list[Frame]:
         version = {"protocolVersion": VERSION} if self._modern else {}
         return [{"type": "RUN_STARTED", **self._run_ids(), **version}]
 
-    def _tell(self, move: Move) -> Iterable[Event]:
-        return _TOLD[type(move)](self, move)
-
-    def _finish(self, failed: Failed | None) -> list[Event]:
+    def _finish(self, failed: Failed | None) -> list[Frame]:
         if failed is not None and (failed.reason != "cancelled" or not self._modern):
             return [self._run_error(failed)]
-        event: Event = {"type": "RUN_FINISHED", **self._run_ids()}
+        event: Frame = {"type": "RUN_FINISHED", **self._run_ids()}
         if failed is not None:
             event["outcome"] = {"type": "cancelled"}
         elif self._fold.asked:
@@ -88,14 +94,14 @@ class Encoder(_Encoder):
             event["metadata"] = {"streamnorm": {"finishReason": end.reason}}
         return [{**event, **self._usage()}]
 
-    def _run_error(self, failed: Failed) -> Event:
+    def _run_error(self, failed: Failed) -> Frame:
         event = {"type": "RUN_ERROR", "message": self._error_text(failed), "code": failed.reason}
         return {**event, **self._usage()}
 
-    def _run_ids(self) -> Event:
+    def _run_ids(self) -> Frame:
         return {"threadId": self.thread_id, "runId": self.run_id}
 
-    def _interrupts(self) -> list[Event]:
+    def _interrupts(self) -> list[Frame]:
         return [
             without_none(
                 id=approval.id, reason="tool_approval", toolCallId=call.id,
@@ -104,34 +110,26 @@ class Encoder(_Encoder):
             for call, approval in self._fold.asked if not call.answered
         ]  # fmt: skip
 
-    def _usage(self) -> Event:
+    def _usage(self) -> Frame:
         spent = [
-            without_none(
-                provider=start.provider if start else None, model=start.model if start else None,
-                inputTokens=usage.input, outputTokens=usage.output,
-                reasoningTokens=usage.reasoning, cachedInputTokens=usage.cached_input,
-                cacheWriteInputTokens=usage.cache_write,
-            )
+            without_none(provider=start and start.provider, model=start and start.model)
+            | token_facts(usage)
             for start, usage in self._fold.usage
-        ]  # fmt: skip
+        ]
         return {"usage": spent} if self._modern and spent else {}
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Event]:
-        event: Event = {"type": "STEP_STARTED", "stepName": f"step-{move.number}"}
+    def _step(self, move: f.Step) -> list[Frame]:
+        event: Frame = {"type": "STEP_STARTED", "stepName": f"step-{move.number}"}
         if move.start is not None:
-            facts = without_none(
-                provider=move.start.provider, model=move.start.model,
-                responseId=move.start.response_id,
-            )  # fmt: skip
-            event["metadata"] = {"streamnorm": facts}
+            event["metadata"] = {"streamnorm": stream_facts(move.start)}
         return [event]
 
-    def _step_end(self, move: f.StepEnd) -> list[Event]:
+    def _step_end(self, move: f.StepEnd) -> list[Frame]:
         return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Event]:
+    def _run_open(self, move: f.RunOpen) -> list[Frame]:
         id = self._run_id(move.run)
         if move.run.kind == "text":
             return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
@@ -140,17 +138,14 @@ class Encoder(_Encoder):
             {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
         ]
 
-    def _run_text(self, move: f.RunText) -> list[Event]:
+    def _run_text(self, move: f.RunText) -> list[Frame]:
         kind = "TEXT_MESSAGE" if move.run.kind == "text" else "REASONING_MESSAGE"
         id = self._run_id(move.run)
         return [{"type": f"{kind}_CONTENT", "messageId": id, "delta": move.text}]
 
-    def _run_close(self, move: f.RunClose) -> list[Event]:
+    def _run_close(self, move: f.RunClose) -> list[Frame]:
         id, run = self._run_id(move.run), move.run
-        echoes: list[Event] = []
-        if run.echoes:
-            kept = json_text({"echoes": run.echoes, "marks": run.marks})
-            echoes = [_encrypted("message", id, kept)]
+        echoes = self._kept(id, run)
         if run.kind == "text":
             return [{"type": "TEXT_MESSAGE_END", "messageId": id}, *echoes]
         return [
@@ -159,16 +154,26 @@ class Encoder(_Encoder):
             {"type": "REASONING_END", "messageId": id},
         ]
 
+    def _kept(self, id: str, run: f.Run) -> list[Frame]:
+        """What is to come back with a message: clients keep the last value, so it holds them all."""
+        runs = self._runs.setdefault(id, [])
+        runs.append(run)
+        if not run.echoes:
+            return []
+        echoes, marks = f.echoes_of(runs)
+        return [_encrypted("message", id, json_text({"echoes": echoes, "marks": marks}))]
+
     def _run_id(self, run: f.Run) -> str:
-        """All text of a step is one message, that of further choices apart; reasoning never is."""
+        """All text of a step is one message, that of another type or choice apart."""
         if run.kind == "reasoning":
             return f"{self.message_id}-{run.step}-r{run.number}"
-        return self._message(run.step) + (f"-c{run.choice}" if run.choice else "")
+        apart = f"-c{run.choice}" if run.choice else ""
+        return self._message(run.step) + apart + (f"-t{run.number}" if run.type else "")
 
     def _message(self, step: int) -> str:
         return f"{self.message_id}-{step}"
 
-    def _cited(self, move: f.Cited) -> list[Event]:
+    def _cited(self, move: f.Cited) -> list[Frame]:
         sources = [
             without_none(title=s.title, url=s.url, filename=s.filename)
             for s in sources_of(move.event.payload)
@@ -178,11 +183,11 @@ class Encoder(_Encoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Event]:
+    def _call_open(self, move: f.CallOpen) -> list[Frame]:
         return [self._opened_call(move.call.id, move.call)]
 
-    def _opened_call(self, id: str, call: f.Call) -> Event:
-        event: Event = {
+    def _opened_call(self, id: str, call: f.Call) -> Frame:
+        event: Frame = {
             "type": "TOOL_CALL_START",
             "toolCallId": id,
             "toolCallName": call.name,
@@ -192,7 +197,7 @@ class Encoder(_Encoder):
             event["metadata"] = {"streamnorm": {"providerExecuted": True}}
         return event
 
-    def _call_text(self, move: f.CallText) -> list[Event]:
+    def _call_text(self, move: f.CallText) -> list[Frame]:
         """Clients take arguments for JSON. Code and other text is held until its object is whole."""
         id = move.call.id
         if id in self._heard:
@@ -209,7 +214,7 @@ class Encoder(_Encoder):
         self._heard.add(id)
         return [_args(id, text)]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Event]:
+    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
         call, event = move.call, move.event
         told = call.sent if call.id in self._heard else ""
         text = _json_of(event)
@@ -217,7 +222,7 @@ class Encoder(_Encoder):
         if text.startswith(told):
             rest = [_args(call.id, text[len(told) :])] if text != told else []
             return [*rest, *self._ended(call.id, metadata, event)]
-        again = self._fold._unique(call.id)
+        again = self._fold.unique(call.id)
         events = self._gone(call.id, "the arguments were told again, as they are", "superseded")
         call.id = again
         return [
@@ -227,43 +232,39 @@ class Encoder(_Encoder):
             *self._ended(again, metadata, event),
         ]
 
-    def _ended(self, id: str, metadata: Event, event: ToolCall) -> list[Event]:
-        end: Event = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
+    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Frame]:
+        end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
             return [end, _encrypted("tool-call", id, json_text(event.echo))]
         return [end]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Event]:
+    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
         call, rest = move.call, []
         if call.id in self._held:
             rest = [_args(call.id, "".join(self._held.pop(call.id)))]
-        end: Event = {"type": "TOOL_CALL_END", "toolCallId": call.id}
+        end: Frame = {"type": "TOOL_CALL_END", "toolCallId": call.id}
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
 
-    def _gone(self, id: str, why: str, reason: str) -> list[Event]:
-        end: Event = {"type": "TOOL_CALL_END", "toolCallId": id}
+    def _gone(self, id: str, why: str, reason: str) -> list[Frame]:
+        end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id}
         end["metadata"] = {"streamnorm": {"broken": reason}}
         return [end, self._error_result(id, why)]
 
-    def _progress(self, move: f.Progress) -> list[Event]:
-        id = move.call.id if move.call else move.event.id
-        value: Event = {"toolCallId": id, "status": move.event.status}
-        if isinstance(move.event.payload, str | int | float | list | dict):
-            value["payload"] = move.event.payload
-        return [_custom("tool_progress", value)]
+    def _progress(self, move: f.Progress) -> list[Frame]:
+        return [_custom("tool_progress", progress_facts(move))]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Event]:
-        if move.is_error:
-            return [self._error_result(move.call.id, _as_text(move.output))]
-        return [self._answered(move.call.id, _as_text(move.output), {})]
+    def _result(self, move: f.Result) -> list[Frame]:
+        if move.event.is_error:
+            return [self._error_result(move.call.id, as_text(move.output))]
+        return [self._answered(move.call.id, as_text(move.output), {})]
 
-    def _error_result(self, id: str, text: str) -> Event:
+    def _error_result(self, id: str, text: str) -> Frame:
         return self._answered(id, text, {"metadata": {"streamnorm": {"isError": True}}})
 
-    def _answered(self, id: str, content: str, more: Event) -> Event:
+    def _answered(self, id: str, content: str, more: Frame) -> Frame:
         self._results += 1
         return {
             "type": "TOOL_CALL_RESULT",
@@ -274,37 +275,17 @@ class Encoder(_Encoder):
             **more,
         }
 
-    def _orphan(self, move: f.Orphan) -> list[Event]:
-        value = {"id": move.id, "output": move.output, "isError": move.is_error}
-        return [_custom("orphan_result", value)]
+    def _orphan(self, move: f.Orphan) -> list[Frame]:
+        return [_custom("orphan_result", orphan_facts(move))]
 
-    def _asked(self, move: f.Asked) -> list[Event]:
+    def _asked(self, move: f.Asked) -> list[Frame]:
         value = without_none(
             id=move.approval.id, toolCallId=move.call.id, reason=move.approval.reason or None
         )
         return [_custom("approval_request", value)]
 
-    def _refused(self, move: f.Refused) -> list[Event]:
+    def _refused(self, move: f.Refused) -> list[Frame]:
         return [self._error_result(move.call.id, move.reason or "denied")]
-
-
-_TOLD: dict[type, Callable[[Encoder, Any], list[Event]]] = {
-    f.Step: Encoder._step,
-    f.StepEnd: Encoder._step_end,
-    f.RunOpen: Encoder._run_open,
-    f.RunText: Encoder._run_text,
-    f.RunClose: Encoder._run_close,
-    f.CallOpen: Encoder._call_open,
-    f.CallText: Encoder._call_text,
-    f.CallWhole: Encoder._call_whole,
-    f.CallBroken: Encoder._call_broken,
-    f.Result: Encoder._result,
-    f.Orphan: Encoder._orphan,
-    f.Progress: Encoder._progress,
-    f.Cited: Encoder._cited,
-    f.Asked: Encoder._asked,
-    f.Refused: Encoder._refused,
-}
 
 
 def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
@@ -346,7 +327,7 @@ CLOSERS: Table = {
 _ENDS = {what: (kind, key) for kind, (what, key) in CLOSERS.items() if key is not None}
 
 
-def _end_of(opened: Event) -> Event:
+def _end_of(opened: Frame) -> Frame:
     kind, key = _ENDS[OPENERS[opened["type"]][0]]
     end = {"type": kind, key: opened[key]}
     if kind == "TOOL_CALL_END":
@@ -369,27 +350,23 @@ def _json_of(call: ToolCall) -> str:
     return call.raw if call.raw.lstrip().startswith("{") else json_text(call.arguments)
 
 
-def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Event:
+def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Frame:
     facts = call_metadata(call, event)
     return {**facts, "providerExecuted": True} if call.by_provider else facts
 
 
-def _args(id: str, text: str) -> Event:
+def _args(id: str, text: str) -> Frame:
     return {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": text}
 
 
-def _custom(name: str, value: Event) -> Event:
+def _custom(name: str, value: Frame) -> Frame:
     return {"type": "CUSTOM", "name": f"streamnorm.{name}", "value": value}
 
 
-def _encrypted(subtype: str, id: str, value: str) -> Event:
+def _encrypted(subtype: str, id: str, value: str) -> Frame:
     return {
         "type": "REASONING_ENCRYPTED_VALUE",
         "subtype": subtype,
         "entityId": id,
         "encryptedValue": value,
     }
-
-
-def _as_text(output: Any) -> str:
-    return output if isinstance(output, str) else json_text(output)

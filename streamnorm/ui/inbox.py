@@ -23,8 +23,9 @@ import msgspec
 from ..conversation import Conversation, Reasoning, Text, Turn
 from ..errors import StreamnormError
 from ..events import Provenance, ProviderToolResult, ToolCall
-from ..exact import Refused, parse
-from ..tools import Media, ToolResult, json_text
+from ..text.exact import Refused, parse
+from ..text.written import json_text
+from ..tools import Media, ToolResult
 
 __all__ = ["BadBody", "Inbox", "from_ag_ui", "from_ai_sdk", "from_plain", "parse_body"]
 
@@ -268,8 +269,9 @@ def _ag_answers(messages: list[Json]) -> dict[str, Json]:
 
 
 def _ag_assistant(step: _Step, message: Json, answers: dict[str, Json], where: str) -> None:
-    if content := _optional(message, "content", where):
-        echoes, marks = _echoes(_encrypted(message))
+    content = _optional(message, "content", where) or ""
+    echoes, marks = _echoes(_encrypted(message))
+    if content or echoes:
         step.add(Text(content, echoes, (), marks))
     calls = _list(message, "toolCalls", where) if message.get("toolCalls") else []
     for n, call in enumerate(calls):
@@ -392,7 +394,9 @@ class _Step:
             return
         output, is_error = outcome
         if call.runs_on == "provider":
-            self._parts.append(ProviderToolResult(call.call, call.id, output, is_error))
+            self._parts.append(
+                ProviderToolResult(call.call, call.id, output, is_error, family=call.family)
+            )
             return
         result = ToolResult.for_call(call, output, is_error)
         self._results.append(result)

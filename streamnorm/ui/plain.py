@@ -23,11 +23,11 @@ from ..events import (
     Unrecognized,
     event_to_dict,
 )
+from ..fold import Approval, CallBroken, Denied, Fold, Said, output_of
+from ..text.written import safe_json
 from ..tools import ToolResult
-from ._encoder import INTERNAL, ErrorText, plain_error
+from ._encoder import CUT, INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
 from ._encoder import Encoder as _Encoder
-from ._fold import Approval, Denied, Item, Move, result_of
-from ._frames import SSE_HEADERS, safe_json
 from ._pace import WITHIN, Encoded
 
 __all__ = ["HEADERS", "Encoder", "encode", "lost"]
@@ -48,15 +48,16 @@ class Encoder(_Encoder):
     """
 
     def __init__(self, *, full: bool = False, error_text: ErrorText = plain_error) -> None:
-        super().__init__(echo=False, error_text=error_text)
+        super().__init__(Fold(echo=False), error_text)
         self._full = full
 
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
-        self._fold.feed(items)  # it knows what is open, for a stream that just ends
-        told = (self._plain(item) for item in _merged(items))
+        events = [as_item(item) for item in items]
+        self._fold.feed(events)  # it knows what is open, for a stream that just ends
+        told = (self._plain(event) for event in _merged(events))
         return [safe_json(plain) for plain in told if plain is not None]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -64,9 +65,9 @@ class Encoder(_Encoder):
         if self._closed:
             return []
         self._closed = True
-        broken = [move.event for move in self._fold.close() if hasattr(move, "event")]
+        broken = [move.event for move in self._fold.close() if isinstance(move, CallBroken)]
         if failed is None and self._fold.end is None:
-            failed = Failed("truncated", "the events ended without an end")
+            failed = CUT
         last = [*broken, *([failed] if failed else [])]
         told = [plain for item in last if (plain := self._plain(item)) is not None]
         return [safe_json(plain) for plain in (*told, END)]
@@ -82,15 +83,6 @@ class Encoder(_Encoder):
             if plain["kind"] == "usage":
                 plain.pop("raw", None)
         return plain
-
-    def _start(self) -> list[dict[str, Any]]:
-        return []
-
-    def _tell(self, move: Move) -> Iterable[dict[str, Any]]:
-        return ()
-
-    def _finish(self, failed: Failed | None) -> list[dict[str, Any]]:
-        return []
 
 
 def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
@@ -136,14 +128,14 @@ def _joined(first: Any, rest: list[Any]) -> Any:
 
 def _as_plain(item: Any) -> dict[str, Any] | None:
     if isinstance(item, ToolResult):
-        output = item.text if item.pieces else item.value
+        output = output_of(item)
         return _of_call("client_tool_result", item, output=output, is_error=item.is_error)
     if isinstance(item, Approval):
         return {**_of_call("approval", item, reason=item.reason), "approval": item.id}
     if isinstance(item, Denied):
         return _of_call("denied", item, reason=item.reason)
-    if getattr(item, "kind", "") == "settled":
-        return _as_plain(result_of(item))
+    if isinstance(item, Said):
+        return {"kind": "said", "text": item.text, "to": item.to}
     return event_to_dict(item) if type(item) in _EVENTS else None
 
 

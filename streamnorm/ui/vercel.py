@@ -10,28 +10,38 @@ Why each call ends with its whole input: the client shows what it guesses from t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import AsyncIterable, Iterable
+from typing import Any
 
+from .. import fold as f
 from ..events import Failed, Finish, ToolCall
-from ..tools import json_text
-from . import _fold as f
+from ..text.written import safe_json
+from ._cited import sources_of
 from ._encoder import (
-    Encoder as _Encoder,
+    SSE_HEADERS,
+    ErrorText,
+    Frame,
+    Item,
+    MoveEncoder,
+    as_text,
+    broken_text,
+    call_metadata,
+    new_id,
+    orphan_facts,
+    plain_error,
+    progress_facts,
+    stream_facts,
+    token_facts,
+    without_none,
 )
-from ._encoder import ErrorText, broken_text, call_metadata, new_id, plain_error, without_none
-from ._fold import Item, Move
-from ._frames import SSE_HEADERS, safe_json
 from ._open import Openings, Table
 from ._pace import WITHIN, Encoded
-from ._sources import sources_of
 
 __all__ = ["HEADERS", "Encoder", "encode", "lost"]
 
 HEADERS = {**SSE_HEADERS, "x-vercel-ai-ui-message-stream": "v1"}
 DONE = b"[DONE]"
-
-Chunk: TypeAlias = dict[str, Any]
 
 # Finish.reason -> finishReason. A refusal is the model's own answer, but not the one asked for.
 REASONS = {
@@ -41,10 +51,11 @@ REASONS = {
     "content_filter": "content-filter",
     "refusal": "content-filter",
     "pause": "other",
+    "other": "other",
 }
 
 
-class Encoder(_Encoder):
+class Encoder(MoveEncoder):
     """One message of the UI message stream.
 
     >>> from streamnorm import Finish, TextDelta
@@ -72,16 +83,12 @@ class Encoder(_Encoder):
     ) -> None:
         super().__init__(used=used, echo=echo, error_text=error_text)
         self.message_id = message_id or new_id("msg")
-        self._echo = echo
         self._source_count = 0
 
-    def _start(self) -> list[Chunk]:
+    def _start(self) -> list[Frame]:
         return [{"type": "start", "messageId": self.message_id}]
 
-    def _tell(self, move: Move) -> Iterable[Chunk]:
-        return _TOLD[type(move)](self, move)
-
-    def _finish(self, failed: Failed | None) -> list[Chunk]:
+    def _finish(self, failed: Failed | None) -> list[Frame]:
         end = self._fold.end
         reason = "error" if failed is not None else "other"
         if isinstance(end, Finish) and failed is None:
@@ -96,52 +103,45 @@ class Encoder(_Encoder):
         return [{"type": "error", "errorText": self._error_text(failed)}, finish]
 
     def _usage(self) -> Any:
-        total = {
-            "inputTokens": _sum(u.input for _, u in self._fold.usage),
-            "outputTokens": _sum(u.output for _, u in self._fold.usage),
-            "cachedInputTokens": _sum(u.cached_input for _, u in self._fold.usage),
-            "reasoningTokens": _sum(u.reasoning for _, u in self._fold.usage),
-        }
-        known = without_none(**total)
-        if not known:
+        total: Counter[str] = Counter()
+        for _, usage in self._fold.usage:
+            total.update(token_facts(usage))
+        if not total:
             return None
-        known["totalTokens"] = known.get("inputTokens", 0) + known.get("outputTokens", 0)
-        return {"usage": known}
+        total["totalTokens"] = total["inputTokens"] + total["outputTokens"]
+        return {"usage": dict(total)}
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Chunk]:
-        chunks: list[Chunk] = [{"type": "start-step"}]
+    def _step(self, move: f.Step) -> list[Frame]:
+        chunks: list[Frame] = [{"type": "start-step"}]
         if move.start is not None:
-            facts = without_none(
-                provider=move.start.provider, model=move.start.model,
-                responseId=move.start.response_id,
-            )  # fmt: skip
+            facts = stream_facts(move.start)
             chunks.append({"type": "message-metadata", "messageMetadata": facts})
         return chunks
 
-    def _step_end(self, move: f.StepEnd) -> list[Chunk]:
+    def _step_end(self, move: f.StepEnd) -> list[Frame]:
         return [{"type": "finish-step"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Chunk]:
+    def _run_open(self, move: f.RunOpen) -> list[Frame]:
         return [{"type": f"{move.run.kind}-start", "id": _run_id(move.run)}]
 
-    def _run_text(self, move: f.RunText) -> list[Chunk]:
+    def _run_text(self, move: f.RunText) -> list[Frame]:
         return [{"type": f"{move.run.kind}-delta", "id": _run_id(move.run), "delta": move.text}]
 
-    def _run_close(self, move: f.RunClose) -> list[Chunk]:
-        chunk: Chunk = {"type": f"{move.run.kind}-end", "id": _run_id(move.run)}
+    def _run_close(self, move: f.RunClose) -> list[Frame]:
+        chunk: Frame = {"type": f"{move.run.kind}-end", "id": _run_id(move.run)}
         if move.run.echoes:
             kept = {"echoes": move.run.echoes, "marks": move.run.marks}
             chunk["providerMetadata"] = {"streamnorm": kept}
         return [chunk]
 
-    def _cited(self, move: f.Cited) -> list[Chunk]:
+    def _cited(self, move: f.Cited) -> list[Frame]:
         return [self._source(source, move) for source in sources_of(move.event.payload)]
 
-    def _source(self, source: Any, move: f.Cited) -> Chunk:
+    def _source(self, source: Any, move: f.Cited) -> Frame:
         self._source_count += 1
-        chunk: Chunk = {
+        chunk: Frame = {
             "sourceId": f"source-{self._source_count}",
             "providerMetadata": {
                 "streamnorm": {"part": move.event.part, "citation": move.event.payload}
@@ -159,22 +159,22 @@ class Encoder(_Encoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Chunk]:
+    def _call_open(self, move: f.CallOpen) -> list[Frame]:
         return [{"type": "tool-input-start", **_named(move.call)}]
 
-    def _call_text(self, move: f.CallText) -> list[Chunk]:
+    def _call_text(self, move: f.CallText) -> list[Frame]:
         return [
             {"type": "tool-input-delta", "toolCallId": move.call.id, "inputTextDelta": move.text}
         ]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Chunk]:
+    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
         chunk = {"type": "tool-input-available", **_named(move.call), "input": move.event.arguments}
         chunk["toolMetadata"] = _metadata(move.call, move.event)
         if self._echo and move.event.echo:
             chunk["providerMetadata"] = {"streamnorm": {"echo": move.event.echo}}
         return [chunk]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Chunk]:
+    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
         return [
             {
                 "type": "tool-input-error",
@@ -185,25 +185,19 @@ class Encoder(_Encoder):
             }
         ]
 
-    def _progress(self, move: f.Progress) -> list[Chunk]:
-        data: Chunk = {
-            "toolCallId": move.call.id if move.call else move.event.id,
-            "status": move.event.status,
-        }
-        if isinstance(move.event.payload, str | int | float | list | dict):
-            data["payload"] = move.event.payload
-        return [{"type": "data-tool-progress", "data": data, "transient": True}]
+    def _progress(self, move: f.Progress) -> list[Frame]:
+        return [{"type": "data-tool-progress", "data": progress_facts(move), "transient": True}]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Chunk]:
+    def _result(self, move: f.Result) -> list[Frame]:
         flag = {"providerExecuted": True} if move.call.by_provider else {}
-        if move.is_error:
+        if move.event.is_error:
             return [
                 {
                     "type": "tool-output-error",
                     "toolCallId": move.call.id,
-                    "errorText": _as_text(move.output),
+                    "errorText": as_text(move.output),
                     **flag,
                 }
             ]
@@ -216,11 +210,10 @@ class Encoder(_Encoder):
             }
         ]
 
-    def _orphan(self, move: f.Orphan) -> list[Chunk]:
-        data = {"id": move.id, "output": move.output, "isError": move.is_error}
-        return [{"type": "data-orphan-result", "data": data}]
+    def _orphan(self, move: f.Orphan) -> list[Frame]:
+        return [{"type": "data-orphan-result", "data": orphan_facts(move)}]
 
-    def _asked(self, move: f.Asked) -> list[Chunk]:
+    def _asked(self, move: f.Asked) -> list[Frame]:
         chunk = {
             "type": "tool-approval-request",
             "approvalId": move.approval.id,
@@ -228,27 +221,8 @@ class Encoder(_Encoder):
         }
         return [{**chunk, "reason": move.approval.reason} if move.approval.reason else chunk]
 
-    def _refused(self, move: f.Refused) -> list[Chunk]:
+    def _refused(self, move: f.Refused) -> list[Frame]:
         return [{"type": "tool-output-denied", "toolCallId": move.call.id}]
-
-
-_TOLD: dict[type, Callable[[Encoder, Any], list[Chunk]]] = {
-    f.Step: Encoder._step,
-    f.StepEnd: Encoder._step_end,
-    f.RunOpen: Encoder._run_open,
-    f.RunText: Encoder._run_text,
-    f.RunClose: Encoder._run_close,
-    f.CallOpen: Encoder._call_open,
-    f.CallText: Encoder._call_text,
-    f.CallWhole: Encoder._call_whole,
-    f.CallBroken: Encoder._call_broken,
-    f.Result: Encoder._result,
-    f.Orphan: Encoder._orphan,
-    f.Progress: Encoder._progress,
-    f.Cited: Encoder._cited,
-    f.Asked: Encoder._asked,
-    f.Refused: Encoder._refused,
-}
 
 
 def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
@@ -269,7 +243,7 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
         told.hear(payload, OPENERS, CLOSERS)
     if told.last == DONE:
         return []
-    chunks: list[Chunk] = [] if told.last else [{"type": "start"}]
+    chunks: list[Frame] = [] if told.last else [{"type": "start"}]
     chunks += [_end_of(chunk, why) for chunk in told.open.values()]
     if told.ended:
         return [*map(safe_json, chunks), DONE]
@@ -294,7 +268,7 @@ CLOSERS: Table = {
 }
 
 
-def _end_of(opened: Chunk, why: str) -> Chunk:
+def _end_of(opened: Frame, why: str) -> Frame:
     kind = opened["type"]
     if kind == "start-step":
         return {"type": "finish-step"}
@@ -304,12 +278,12 @@ def _end_of(opened: Chunk, why: str) -> Chunk:
     return {"type": "tool-input-error", **named, "input": None, "errorText": why}
 
 
-def _named(call: f.Call) -> Chunk:
-    chunk: Chunk = {"toolCallId": call.id, "toolName": call.name}
+def _named(call: f.Call) -> Frame:
+    chunk: Frame = {"toolCallId": call.id, "toolName": call.name}
     return {**chunk, "providerExecuted": True} if call.by_provider else chunk
 
 
-def _metadata(call: f.Call, event: ToolCall | Any) -> Chunk:
+def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:
     return {"streamnorm": call_metadata(call, event)}
 
 
@@ -317,18 +291,9 @@ def _run_id(run: f.Run) -> str:
     return f"{run.kind}-{run.number}"
 
 
-def _titled(title: str | None) -> Chunk:
+def _titled(title: str | None) -> Frame:
     return {} if title is None else {"title": title}
 
 
-def _other(finish: Chunk) -> Chunk:
+def _other(finish: Frame) -> Frame:
     return {**finish, "finishReason": "other"}
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
-
-
-def _as_text(output: Any) -> str:
-    return output if isinstance(output, str) else json_text(output)

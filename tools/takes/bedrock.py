@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Iterator
 from typing import Any, Self
 
+from streamnorm.framing.aws import write_frame
 from tools.takes.common import Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
 
 MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
 TIDES = ("get_tides", {"harbour": "Höfn", "days": 3})
-
-
-def frame(headers: dict[str, str], payload: Json) -> bytes:
-    """One message of the AWS event stream; every header is a string (7)."""
-    head = b""
-    for name, value in headers.items():
-        head += struct.pack(">B", len(name)) + name.encode()
-        head += struct.pack(">BH", 7, len(value)) + value.encode()
-    body = dumps(payload).encode()
-    prelude = struct.pack(">II", 16 + len(head) + len(body), len(head))
-    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + head + body
-    return message + struct.pack(">I", zlib.crc32(message))
 
 
 class Converse:
@@ -35,7 +22,7 @@ class Converse:
         key = ":event-type" if message_type == "event" else ":exception-type"
         headers = {key: kind, ":content-type": "application/json", ":message-type": message_type}
         padding = "abcdefghijklmnopqrstuvwxyz"[: 3 + len(self.frames) % 20]
-        self.frames.append(frame(headers, payload | {"p": padding}))
+        self.frames.append(write_frame(headers, dumps(payload | {"p": padding}).encode()))
         return self
 
     def delta(self, **delta: Any) -> Self:

@@ -332,6 +332,47 @@ def _ends() -> Iterator[Take]:
     c.raw('error: {"code":500,"message":"context shift is disabled","type":"server_error"}\n\n')
     yield c.take("the error comes in an SSE field called error", c.wire)
 
+    c = Chat("choice_error_then_done", "openai/gpt-4.1").role().call(0, *WEATHER)
+    failed = {"index": 0, "delta": {}, "finish_reason": None}
+    error = {"code": 500, "message": "Upstream went away"}
+    c.payload(c.body | {"choices": [failed | {"error": error}]}).finish("tool_calls").raw(DONE)
+    yield c.take("an error in a choice fails the turn although [DONE] follows", c.wire)
+
+    c = Chat("finish_unknown", "glm-5").role().call(0, *WEATHER).finish("repetition")
+    yield c.take("a word for an end that is not normal: no call is whole by it", c.end())
+
+    c = Chat("finish_network_error", "glm-5").role().call(0, *WEATHER).finish("network_error")
+    yield c.take("a word for a failure is one, although [DONE] follows", c.end())
+
+    c = Chat("stop_on_every_chunk", "llama3:8b").role()
+    entry = {"index": 0, "id": c.id(0), "type": "function"}
+    c.tool(entry | {"function": {"name": TIDES[0], "arguments": ""}}, finish="stop")
+    for piece in fragments(dumps(TIDES[1])):
+        c.tool({"index": 0} | _rest(piece), finish="stop")
+    yield c.take('"stop" on every chunk ends no call before its text is whole', c.raw(DONE).wire)
+
+    c = Chat("usage_in_choice", "kimi-k2").role().text("Good morning.")
+    counted = {"prompt_tokens": 19, "completion_tokens": 4, "total_tokens": 23, "cached_tokens": 16}
+    last = {"index": 0, "delta": {}, "finish_reason": "stop", "usage": counted}
+    c.payload(c.body | {"choices": [last]}).raw(DONE)
+    yield c.take("usage in the choice, with cached_tokens at its top", c.wire)
+
+    c = Chat("usage_beside_reasoning", "gemini-2.5-pro").role().text("Good morning.").finish("stop")
+    counted = {"prompt_tokens": 19, "completion_tokens": 4, "reasoning_tokens": 60}
+    yield c.take("reasoning_tokens beside the answer's", c.end(counted | {"total_tokens": 83}))
+
+    c = Chat("usage_before_choices", "sonar")
+    for n, piece in enumerate(("Good ", "morning", "."), 1):
+        counted = {"prompt_tokens": 9, "completion_tokens": n, "total_tokens": 9 + n}
+        cited = {"usage": counted, "citations": ["https://example.org/1"]}
+        said = {
+            "index": 0,
+            "delta": {"content": piece},
+            "finish_reason": "stop" if n == 3 else None,
+        }
+        c.payload(c.body | cited | {"choices": [said]})
+    yield c.take("usage and citations stand before the choices", c.raw(DONE).wire)
+
     c = Chat("stop_with_calls", "llama-3.1-8b").role().call(0, *WEATHER).finish("stop")
     yield c.take('finish_reason "stop" although there are calls', c.end())
 

@@ -140,6 +140,13 @@ def _ordinary() -> Iterator[Take]:
 
 
 def _odd() -> Iterator[Take]:
+    a = Answer("done_sentinel").call(*TIDES).end()
+    yield a.raw("data: [DONE]\n\n").take("a proxy adds [DONE]")
+
+    a = Answer("text_beside_call")
+    a.say({"text": ""} | a.part(*TIDES)).say({"text": "And this:"} | a.part(*WEATHER))
+    yield a.end().take("a text beside a call, empty or not, hides no call")
+
     a = Answer("no_arguments").call("list_harbours", {}).call("refresh", None)
     yield a.end().take("empty args and absent args both mean {}")
 

@@ -253,7 +253,7 @@ def _odd() -> Iterator[Take]:
     yield r.take('item_id is "" and output_index slips between delta and done')
 
     r = Response("done_differs_from_deltas").begin(WEATHER[0]).pour('{"city":"Oslo"}')
-    yield r.settle(dumps(WEATHER[1])).take("the done event has the last word over the deltas")
+    yield r.settle(dumps(WEATHER[1])).take("copies that contradict whole deltas break the call")
 
     r = Response("emptied_done").begin(WEATHER[0]).pour(dumps(WEATHER[1]))
     r.on("response.function_call_arguments.done", arguments="").done(status="completed")
@@ -275,6 +275,41 @@ def _odd() -> Iterator[Take]:
         kind = "response.function_call_arguments.delta"
         r.on(kind, delta=piece, obfuscation=ident("", r.name, i, size=9 - i))
     yield r.settle(dumps(TIDES[1])).take("padding against length attacks is not content")
+
+    r = Response("late_call_id").added(
+        "function_call", "fc_", status="in_progress", arguments="", name=TIDES[0], call_id=""
+    )
+    text = dumps(TIDES[1])
+    r.pour(text).on("response.function_call_arguments.done", arguments=text)
+    r.done(status="completed", arguments=text, call_id=r.call_id(0))
+    yield r.take("call_id is empty until the item is done: it wins over the item's id")
+
+    r = Response("changing_call_id")
+    r.added(
+        "tool_search_call", "tsc_", status="in_progress", execution="client", arguments={},
+        call_id=ident("call_", r.name, "added"),
+    )  # fmt: skip
+    r.done(status="completed", arguments={"query": "tides"}, call_id=ident("call_", r.name, "done"))
+    final = r.output[0] | {"call_id": ident("call_", r.name, "final")}
+    yield r.take("one item under three ids is one call", wire=r.end(output=[final]))
+
+    r = Response("search_with_arguments").added("web_search_call", "ws_", status="in_progress")
+    r.done(status="completed", name="web_search", arguments='{"query":"ferry Höfn"}')
+    r.text("At 07:40.")
+    yield r.take("a web search that has arguments instead of an action")
+
+    r = Response("incomplete_unknown").call(*TIDES).begin(WEATHER[0]).pour(dumps(WEATHER[1]))
+    details = {"incomplete_details": {"reason": "quota_exhausted"}}
+    yield r.take("incomplete for a reason we do not know: what was not done is broken",
+                 wire=r.end("incomplete", **details))  # fmt: skip
+
+    r = Response("text_after_its_copy").added("message", "msg_", status="in_progress", content=[])
+    part = {"type": "output_text", "annotations": [], "text": "Good morning."}
+    r.on("response.output_text.delta", content_index=0, delta="Good ")
+    r.on("response.output_text.done", content_index=0, text=part["text"])
+    r.on("response.output_text.delta", content_index=0, delta="morning.")
+    r.done(status="completed", content=[part])
+    yield r.take("a piece of text that comes after its copy is told once")
 
     r = Response("done_sentinel").call(*TIDES)
     yield r.take("a proxy adds [DONE]", wire=[*r.end(), DONE])

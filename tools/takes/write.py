@@ -1,42 +1,27 @@
-"""Writes every take below recordings/; the same bytes in every run."""
+"""Writes every take below recordings/; the same bytes in every run.
+
+A wire is a module beside this one with a function ``takes()``; there is no list to add it to.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
-from tools.takes import (
-    anthropic,
-    bedrock,
-    chat,
-    cohere,
-    foundry,
-    gemini,
-    interactions,
-    mistral,
-    ollama,
-    responses,
-)
+from tools import takes as folder
 from tools.takes.common import Take
 
 ROOT = Path(__file__).resolve().parents[2] / "recordings"
-WIRES = (
-    anthropic,
-    responses,
-    chat,
-    gemini,
-    foundry,
-    mistral,
-    cohere,
-    ollama,
-    bedrock,
-    interactions,
-)
 
 
 def takes() -> Iterator[Take]:
-    for wire in WIRES:
-        yield from wire.takes()
+    for found in pkgutil.iter_modules(folder.__path__):
+        if found.name != "__main__":
+            module = import_module(f"{folder.__name__}.{found.name}")
+            if module.__name__ != __name__ and hasattr(module, "takes"):
+                yield from module.takes()
 
 
 def main(root: Path = ROOT) -> None:

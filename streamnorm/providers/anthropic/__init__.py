@@ -1,14 +1,26 @@
-"""Anthropic Messages. Every word of that wire that we know is in this file."""
+"""Anthropic Messages: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import ITEMS, AnthropicParser
+from ...core.row import Key, Provider
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "anthropic", "Anthropic Messages", "SSE", "api.anthropic.com and its gateways",
-    AnthropicParser, ITEMS,
-    encoder="streamnorm.providers.anthropic.encoder", server="streamnorm.providers.anthropic.server",
-)  # fmt: skip
+    name="anthropic",
+    title="Anthropic Messages",
+    serves="api.anthropic.com and its gateways",
+    base="https://api.anthropic.com",
+    path="/v1/messages",
+    hosts=("api.anthropic.com",),
+    paths=("/v1/messages", "/publishers/anthropic/models/*:streamRawPredict"),
+    headers={"anthropic-version": "2023-06-01"},
+    kept_headers=("anthropic-version", "anthropic-ratelimit-"),
+    key=Key(("ANTHROPIC_API_KEY",), "x-api-key", ""),
+    sdk_modules=("anthropic",),
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    server=f"{__name__}.server",
+    script=f"{__name__}.script",
+)

@@ -9,15 +9,16 @@ blocks as they came. Roles take turns, so neighbours are one message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
-from ...events import Echo, ProviderToolResult
-from ...ids import Grammar
-from ...schemas import Dialect
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...encoding.ids import Grammar
+from ...encoding.schemas import UNBOUNDED
+from ...events import Echo
+from ...text.written import in_base64
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Encoder, Entry, Said, in_base64, merge
 from .parser import CALLS
 
 __all__ = ["ENCODER", "AnthropicEncoder"]
@@ -33,43 +34,34 @@ class AnthropicEncoder(Encoder):
     """One Messages request."""
 
     name = "anthropic"
-    path = "/v1/messages"
-    container = "messages"
     grammar = Grammar("[a-zA-Z0-9_-]{1,64}", ("toolu_", 22))
-    dialect = Dialect(
-        top=frozenset({"anyOf", "oneOf", "allOf"}),
-        strict=frozenset(
-            {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-             "maxLength", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
-        ),
-    )  # fmt: skip
+    dialect = UNBOUNDED
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        entries = (entry for said in talk for entry in self.said(said))
         said = {
             "model": self.options.model,
             "max_tokens": self.options.max_tokens or MAX_TOKENS,
             "system": system,
-            "messages": merge(entries, "content"),
+            "messages": merge(self.entries(talk), "content"),
             **tools,
             "container": _container(talk),
             "stream": self.options.stream or None,
         }
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     # --- what the model said ----------------------------------------------------------------------
 
     def assistant(self, said: Said) -> list[Entry]:
-        content = [block for part in said.parts for block in PARTS[type(part)](self, part)]
+        content = self.parts(said)
         return [{"role": "assistant", "content": content}] if content else []
 
-    def _text(self, part: Text) -> list[Entry]:
+    def text(self, part: Text) -> list[Entry]:
         if not part.text.strip():
             return []  # a blank text is refused
         block: Entry = {"type": "text", "text": part.text}
         return [{**block, "citations": list(part.citations)} if part.citations else block]
 
-    def _reasoning(self, part: Reasoning) -> list[Entry]:
+    def reasoning(self, part: Reasoning) -> list[Entry]:
         """Signed thinking, or a block that is opaque to us. What nobody signed is not taken back."""
         block: Entry = {}
         for echo in part.echoes:
@@ -80,7 +72,7 @@ class AnthropicEncoder(Encoder):
             self.drop("assistant", "thinking", "it came without a signature")
         return [block] if block else []
 
-    def _call(self, part: Called) -> list[Entry]:
+    def called(self, part: Called) -> list[Entry]:
         hosted = part.call.runs_on == "provider"
         block = {
             "type": BLOCKS.get(part.call.family, "server_tool_use") if hosted else "tool_use",
@@ -90,14 +82,10 @@ class AnthropicEncoder(Encoder):
         }
         return [{**block, **part.echo}]
 
-    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
-        return [part.echo] if isinstance(part.echo, dict) else []
-
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        blocks = [self._piece(part) for part in said.parts if isinstance(part, Text | Media)]
-        content = [block for block in blocks if block is not None]
+        content = [block for part in said.pieces if (block := self._piece(part)) is not None]
         return [{"role": "user", "content": content}] if content else []
 
     def answers(self, said: Said) -> list[Entry]:
@@ -120,10 +108,11 @@ class AnthropicEncoder(Encoder):
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said: Entry = {"name": name, "description": tool.description, "input_schema": schema}
-        if not tool.description:
-            del said["description"]
-        return said if tool.strict is None else {**said, "strict": tool.strict}
+        said = {
+            "name": name, "description": tool.description or None, "input_schema": schema,
+            "strict": tool.strict,
+        }  # fmt: skip
+        return filled(said)
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         said: Entry = {"type": CHOICES[choice.mode]}
@@ -160,10 +149,4 @@ def _container(talk: list[Said]) -> str | None:
     return container.get("id") if isinstance(container, dict) else container
 
 
-PARTS: Mapping[type, Callable[[AnthropicEncoder, Any], list[Entry]]] = {
-    Text: AnthropicEncoder._text,
-    Reasoning: AnthropicEncoder._reasoning,
-    Called: AnthropicEncoder._call,
-    ProviderToolResult: AnthropicEncoder._result_of_server,
-}
 ENCODER = AnthropicEncoder

@@ -14,103 +14,96 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ...calls import OPEN, Call, Kind, State
-from ...events import (
-    Citation,
-    Event,
-    FinishReason,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-)
-from .._base import (
+from ...core import even
+from ...core.calls import OPEN, Call, Evidence, Kind, State
+from ...core.parser import (
     Decode,
     Failure,
     Handler,
     Heading,
-    Item,
     Parser,
+    Payload,
     StreamFailed,
     StreamOver,
-    Wire,
     count,
     first_text,
     items_of,
 )
+from ...core.row import Item
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 
-__all__ = ["CALLS", "ITEMS", "AnthropicParser"]
+__all__ = ["CALLS", "ITEMS", "PARSER", "AnthropicParser"]
 
 Out: TypeAlias = list[Event]
 
 # --- the payloads of this wire ------------------------------------------------------------------
 
 
-class Text(Wire, tag="text_delta", tag_field="type"):
+class Text(Payload, tag="text_delta", tag_field="type"):
     text: str
 
 
-class Json(Wire, tag="input_json_delta", tag_field="type"):
+class Json(Payload, tag="input_json_delta", tag_field="type"):
     partial_json: str
 
 
-class Thinking(Wire, tag="thinking_delta", tag_field="type"):
+class Thinking(Payload, tag="thinking_delta", tag_field="type"):
     thinking: str
     estimated_tokens: int | None = None
 
 
-class Signature(Wire, tag="signature_delta", tag_field="type"):
+class Signature(Payload, tag="signature_delta", tag_field="type"):
     signature: str
 
 
-class Cited(Wire, tag="citations_delta", tag_field="type"):
+class Cited(Payload, tag="citations_delta", tag_field="type"):
     citation: Any
 
 
-class Compaction(Wire, tag="compaction_delta", tag_field="type"):
+class Compaction(Payload, tag="compaction_delta", tag_field="type"):
     content: str | None = None
     encrypted_content: str | None = None
 
 
-class MessageStart(Wire, tag="message_start", tag_field="type"):
+class MessageStart(Payload, tag="message_start", tag_field="type"):
     message: Any = None
 
 
-class BlockStart(Wire, tag="content_block_start", tag_field="type"):
+class BlockStart(Payload, tag="content_block_start", tag_field="type"):
     content_block: Raw
-    index: int = 0
+    index: int | None = None
 
 
-class BlockDelta(Wire, tag="content_block_delta", tag_field="type"):
+class BlockDelta(Payload, tag="content_block_delta", tag_field="type"):
     delta: Text | Json | Thinking | Signature | Cited | Compaction
-    index: int = 0
+    index: int | None = None
 
 
-class BlockStop(Wire, tag="content_block_stop", tag_field="type"):
-    index: int = 0
+class BlockStop(Payload, tag="content_block_stop", tag_field="type"):
+    index: int | None = None
 
 
-class MessageDelta(Wire, tag="message_delta", tag_field="type"):
+class MessageDelta(Payload, tag="message_delta", tag_field="type"):
     delta: dict[str, Any] = {}
     usage: dict[str, Any] | None = None
     context_management: Any = None
     input_transformations: Any = None
 
 
-class MessageStop(Wire, tag="message_stop", tag_field="type"):
+class MessageStop(Payload, tag="message_stop", tag_field="type"):
     metrics: Any = msgspec.field(default=None, name="amazon-bedrock-invocationMetrics")
 
 
-class Ping(Wire, tag="ping", tag_field="type"):
+class Ping(Payload, tag="ping", tag_field="type"):
     pass
 
 
-class Error(Wire, tag="error", tag_field="type"):
+class Error(Payload, tag="error", tag_field="type"):
     error: Any = None
     request_id: str | None = None
 
 
-Payload: TypeAlias = (
+Payloads: TypeAlias = (
     MessageStart | BlockStart | BlockDelta | BlockStop | MessageDelta | MessageStop | Ping | Error
 )
 
@@ -156,11 +149,23 @@ ITEMS = (
     ),
 )
 CALLS = {i.type: Kind(i.family, i.runs_on) for i in ITEMS if i.role == "call"}  # type: ignore[arg-type]
-RESULTS = {i.type for i in ITEMS if i.role == "output"}
+RESULTS = {i.type: i.family for i in ITEMS if i.role == "output"}
+# The family of a server tool, by its name; one that is not here has that of its block.
+SERVER_TOOLS = {
+    "web_search": "web-search",
+    "web_fetch": "web-fetch",
+    "code_execution": "code-execution",
+    "bash_code_execution": "bash-code-execution",
+    "text_editor_code_execution": "text-editor",
+    "tool_search_tool_regex": "tool-search",
+    "tool_search_tool_bm25": "tool-search",
+    "advisor": "advisor",
+}
 # Blocks that are no tools and no text, and must go back as they came.
 OPAQUE = {"redacted_thinking", "container_upload", "fallback", "mcp_tool_listing"}
 # Beside these, what a call block says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "input"}
+_BESIDE = {"caller", "cache_control"}  # objects that a call block is known to have
 RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -172,7 +177,7 @@ class AnthropicParser(Parser):
     name = "anthropic"
     END = "message_stop"
     TYPE_FIELD = "type"
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "end_turn": "stop",
         "stop_sequence": "stop",
@@ -183,17 +188,30 @@ class AnthropicParser(Parser):
         "compaction": "pause",
         "refusal": "refusal",
     }
+    EVIDENCE = Evidence(
+        "content_block_stop of its index",
+        "nothing; a whole input in its start counts if no fragment follows",
+        "a known stop_reason, then message_stop",
+        "at content_block_stop",
+    )
+    CALL_TEXTS = ("delta.partial_json",)
+    CALL_KEYS = ("index", "content_block")
+    CALL_WORDS = (b'"partial_json"', b'"tool_use"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "index": ("wire.shape_odd", even.integer)
+    }
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._blocks: dict[int, Call] = {}
+        self._blocks: dict[int | None, Call] = {}  # one that says no index has a place as well
         self._given: dict[int, str] = {}  # call -> the input its block start brought whole
         self._usage: dict[str, Any] = {}
+        self._begun = False
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
         kind = str(payload.get("type"))
-        return kind in {"message_start", "content_block_start", "ping"} or (
+        return kind in {"message_start", "content_block_start"} or (
             kind == "error"
             and isinstance(payload.get("error"), dict)
             and "sequence_number" not in payload
@@ -208,6 +226,12 @@ class AnthropicParser(Parser):
         kind = super().kind_of(payload)
         return f"{kind}/{inner['type']}" if isinstance(inner, dict) and "type" in inner else kind
 
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        index = payload.get("index")
+        if not isinstance(index, int):
+            return [self._blocks[None]] if None in self._blocks else None
+        return [self._blocks[index]] if index in self._blocks else []
+
     # the hot kind first; the rare deltas have a table of their own
 
     def _block_delta(self, p: BlockDelta, out: Out) -> None:
@@ -219,16 +243,27 @@ class AnthropicParser(Parser):
             if call is not None and call.state is OPEN and text:
                 call.fragments.append(text)  # as Calls.append, without the call: measurable here
                 out.append(ToolCallDelta(call.ordinal, text))
-            elif call is None:
-                self.calls.astray(index=p.index)
-            elif text:
+            elif not text:
+                return
+            elif call is not None:
                 self.calls.append(call, text, out)
+            else:
+                self.calls.astray(p.index, index=p.index)
         elif kind is Text:
             text = delta.text  # type: ignore[union-attr]
             if text:
-                out.append(TextDelta(text, p.index))
+                out.append(TextDelta(text, p.index or 0))
+            if self._blocks:
+                self._taint_at(p.index)
         else:
-            DELTAS[kind](self, (p.index, delta), out)
+            self._taint_at(p.index)
+            DELTAS[kind](self, (p.index or 0, delta), out)
+
+    def _taint_at(self, index: int | None) -> None:
+        """What is no argument came for this place: if it is a call's, that was its fragment."""
+        call = self._blocks.get(index)
+        if call is not None and call.state is not State.OVER:
+            self.calls.taint(call, "something else came in place of its arguments")
 
     def _thinking(self, p: tuple[int, Thinking], out: Out) -> None:
         if p[1].thinking:
@@ -248,6 +283,11 @@ class AnthropicParser(Parser):
 
     def _message_start(self, p: MessageStart, out: Out) -> None:
         message = p.message if isinstance(p.message, dict) else {}
+        if self._begun:  # a gateway tried again: what was begun will not be finished
+            for call in self.calls.unfinished():
+                self.calls.void(call, out)
+            self._blocks.clear()
+        self._begun = True
         self._count(message.get("usage"))
         self._keep_container(message)
         # A gateway was seen to put the first blocks into the opening message.
@@ -256,21 +296,27 @@ class AnthropicParser(Parser):
 
     def _block_start(self, p: BlockStart, out: Out) -> None:
         block, raw = self.sound(p.content_block)
+        self._start_block(block, raw, p.index, out)
+        self.calls.lossy = ""
+
+    def _start_block(self, block: Any, raw: bytes, index: int | None, out: Out) -> None:
+        part = index or 0
         kind = str(block.get("type")) if isinstance(block, dict) else ""
+        if kind not in CALLS:
+            self.calls.restarts(self._blocks.pop(index, None), None, None, out)
         if kind == "text":
-            self._text_start(block, p.index, out)
+            self._text_start(block, part, out)
         elif kind == "thinking":
-            self._thinking_start(block, p.index, out)
+            self._thinking_start(block, part, out)
         elif kind in CALLS:
-            self._call_start(block, raw, p.index, out)
+            self._call_start(block, raw, index, out)
         elif kind in RESULTS or kind.endswith("_tool_result"):
             self._result(block, out)
         elif kind in OPAQUE:
-            out.append(ReasoningDelta("", p.index, 0, block))
+            out.append(ReasoningDelta("", part, 0, block))
         elif kind == "compaction":
-            out.append(
-                ReasoningDelta("", p.index, 0, {k: v for k, v in block.items() if v is not None})
-            )
+            said = {k: v for k, v in block.items() if v is not None}
+            out.append(ReasoningDelta("", part, 0, said))
         else:
             self.unknown(
                 {"type": f"content_block_start/{kind}", "content_block": block}, "block", out
@@ -289,23 +335,41 @@ class AnthropicParser(Parser):
             echo = {"type": "thinking", "signature": block["signature"]}
             out.append(ReasoningDelta("", index, 0, echo))
 
-    def _call_start(self, block: dict[str, Any], raw: bytes, index: int, out: Out) -> None:
+    def _call_start(self, block: dict[str, Any], raw: bytes, index: int | None, out: Out) -> None:
+        id, name = first_text(block.get("id")), first_text(block.get("name"))
+        given = block.get("input")
+        held = self._blocks.get(index)
+        if held is not None and self.calls.restarts(held, id, name, out):
+            return self._give(held, given, raw)
         call = self.calls.open(
-            out, CALLS[block["type"]], id=first_text(block.get("id")), field="content_block.id",
-            name=first_text(block.get("name")), seen=block,
+            out, _kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
+            place=index,
         )  # fmt: skip
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
         call.echo = echo or None
-        if block.get("input"):  # whole at once: the fragments, if any follow, win
-            given = msgspec.json.decode(raw, type=_Block).input
-            self._given[call.ordinal] = bytes(given).decode()
-        self._blocks[index] = call
+        self._give(call, given, raw)
+        if self.calls.lossy:
+            self.calls.taint(call, self.calls.lossy)
+        if index is not None or not self.calls.lossy:  # one that could not be read is no place
+            self._blocks[index] = call
+
+    def _give(self, call: Call, given: Any, raw: bytes) -> None:
+        """The whole input at once: the fragments, if any follow, win. An empty one says nothing."""
+        beside = (call.echo or {}).items()
+        if given is None and any(isinstance(v, dict | list) for k, v in beside if k not in _BESIDE):
+            self.calls.taint(call, "its input may be in a field that we do not know")
+        text = str(msgspec.json.decode(raw, type=_Block).input, "utf-8", "replace") if given else ""
+        if not isinstance(given, dict | None) or self._given.get(call.ordinal, text) != text:
+            self.calls.taint(call, "the input in its start is no object, or was another before")
+        elif text:
+            self._given[call.ordinal] = text
 
     def _result(self, block: dict[str, Any], out: Out) -> None:
         content = block.get("content")
         error = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
         self.calls.result(
-            out, content, id=first_text(block.get("tool_use_id")), echo=block,
+            out, content, id=first_text(block.get("tool_use_id")), family=_family_of(block),
+            echo=block,
             is_error=bool(block.get("is_error")) or error,
         )  # fmt: skip
 
@@ -336,15 +400,14 @@ class AnthropicParser(Parser):
             return
         self.raw_reason = raw
         self.reason = self.finish_reason(raw)
+
+    def end_of_calls(self, out: Out) -> None:
         for call in self.calls.unfinished():
-            if call.state < State.CLOSED:
-                self.scribe.note("call.unclosed", call_id=call.id)
-                self._fill_from_start(call, out)
-        self.calls.end_turn(out, self.reason)
+            self._fill_from_start(call, out)
 
     def _message_stop(self, p: MessageStop, out: Out) -> None:
         if self.reason is None:  # said to be over, but never how
-            self.scribe.note("finish.unknown", raw_reason="")
+            self.reason = self.finish_reason(None)
         raise StreamOver
 
     def _ping(self, p: Ping, out: Out) -> None:
@@ -392,9 +455,23 @@ class AnthropicParser(Parser):
     }
 
 
+def _kind_of(type_: str, name: str | None) -> Kind:
+    kind = CALLS[type_]
+    family = SERVER_TOOLS.get(name or "") if type_ == "server_tool_use" else None
+    return Kind(family, kind.runs_on) if family else kind
+
+
+def _family_of(result: dict[str, Any]) -> str:
+    type_ = str(result["type"])
+    return RESULTS.get(type_) or type_.removesuffix("_tool_result").replace("_", "-")
+
+
 DELTAS: dict[type, Handler] = {
     Thinking: AnthropicParser._thinking,
     Signature: AnthropicParser._signature,
     Cited: AnthropicParser._cited,
     Compaction: AnthropicParser._compaction,
 }
+
+
+PARSER = AnthropicParser

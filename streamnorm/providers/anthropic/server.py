@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...encoding.server import Server, Serving, served_text
 from ...events import Failed, Finish, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
-from .._serve import Server, Serving, served_text, sse
+from ...text.written import sse
 from .encoder import BLOCKS
 
 __all__ = ["SERVER", "AnthropicServer"]
@@ -24,6 +25,7 @@ REASONS = {
     "content_filter": "refusal",  # the wire has no other word for it
     "refusal": "refusal",
     "pause": "pause_turn",
+    "other": "end_turn",  # the wire has no word for it, unless it is its own
 }
 
 
@@ -116,7 +118,10 @@ class AnthropicServer(Server):
 
     def finished(self, finish: Finish) -> Iterable[bytes]:
         yield from self._end_text()
-        delta: dict[str, Any] = {"stop_reason": REASONS[finish.reason], "stop_sequence": None}
+        reason = REASONS[finish.reason]
+        if finish.reason == "other" and self.source == self.name and finish.raw_reason:
+            reason = finish.raw_reason
+        delta: dict[str, Any] = {"stop_reason": reason, "stop_sequence": None}
         if (
             self.source == self.name
             and isinstance(finish.echo, dict)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ..openai_responses.encoder import ResponsesEncoder
-from ..openai_responses.parser import TOOLS, Tool, tools_by_type
+from ..openai_responses.items import TOOLS, Tool, tools_by_type
 from .parser import FOUNDRY_TOOLS
 
 __all__ = ["ENCODER", "FoundryEncoder"]
@@ -19,7 +19,6 @@ class FoundryEncoder(ResponsesEncoder):
     """One request to the Responses endpoint of a Foundry project."""
 
     name = "azure_foundry"
-    path = "/openai/v1/responses"
     ITEMS: ClassVar[Mapping[str, Tool]] = tools_by_type(TOOLS, FOUNDRY_TOOLS)
 
 

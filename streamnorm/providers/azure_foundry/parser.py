@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ...events import IdSource
-from ..openai_responses.parser import CALL_ID, ITEM_ID, TOOLS, ResponsesParser, Tool, tools_by_type
+from ..openai_responses.items import CALL_ID, ITEM_ID, TOOLS, Tool, tools_by_type
+from ..openai_responses.parser import ResponsesParser
 
-__all__ = ["FOUNDRY_TOOLS", "FoundryParser"]
+__all__ = ["FOUNDRY_TOOLS", "ITEMS", "PARSER", "FoundryParser"]
 
 _JSON = ("text", "arguments")
 ACTION_ID: tuple[tuple[str, IdSource], ...] = (("action_id", "conflated"), ("id", "conflated"))
@@ -56,3 +57,7 @@ class FoundryParser(ResponsesParser):
     name = "azure_foundry"
     OF_AGENTS = True
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(TOOLS, FOUNDRY_TOOLS)
+
+
+ITEMS = tuple(tool.item for tool in (*TOOLS, *FOUNDRY_TOOLS))
+PARSER = FoundryParser

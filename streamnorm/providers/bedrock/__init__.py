@@ -1,14 +1,37 @@
-"""Amazon Bedrock ConverseStream. Every word of that wire that we know is in this file."""
+"""Amazon Bedrock ConverseStream: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import ITEMS, BedrockParser
+from ...core.row import Key, Provider, Refusals
+from ...framing.aws import CONTENT_TYPE
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "bedrock", "Amazon Bedrock ConverseStream", "AWS event stream",
-    "/model/…/converse-stream of bedrock-runtime", BedrockParser, ITEMS,
-    encoder="streamnorm.providers.bedrock.encoder",
-)  # fmt: skip
+    name="bedrock",
+    title="Amazon Bedrock ConverseStream",
+    serves="/model/…/converse-stream of bedrock-runtime",
+    framing="AWS event stream",
+    lines=True,
+    content_type=CONTENT_TYPE,
+    telemetry="aws.bedrock",
+    path="/model/{model}/converse-stream",
+    # Not all of .amazonaws.com, where anybody may have a machine.
+    hosts=(
+        "bedrock-runtime.*.amazonaws.com",
+        "bedrock-runtime-fips.*.amazonaws.com",
+        ".bedrock-runtime.*.vpce.amazonaws.com",
+        "bedrock-runtime.*.amazonaws.com.cn",
+        "bedrock-runtime.*.api.aws",
+        "bedrock-mantle.*.api.aws",
+    ),
+    paths=("/converse-stream",),
+    kept_headers=("x-amzn-requestid",),
+    key=Key(("AWS_BEARER_TOKEN_BEDROCK",)),
+    sdk_modules=("botocore",),
+    refusals=Refusals(code_header="x-amzn-errortype"),
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    script=f"{__name__}.script",
+)

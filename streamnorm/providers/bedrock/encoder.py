@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...encoding.ids import Grammar
+from ...encoding.schemas import UNBOUNDED
 from ...events import ProviderToolResult
-from ...ids import Grammar
-from ...schemas import Dialect
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Encoder, Entry, Said, merge
 
 __all__ = ["ENCODER", "BedrockEncoder"]
 
@@ -50,38 +50,31 @@ class BedrockEncoder(Encoder):
     """One Converse request."""
 
     name = "bedrock"
-    path = "/model/{model}/converse-stream"
-    container = "messages"
     grammar = Grammar("[a-zA-Z0-9_-]{1,64}", ("tooluse_", 22))
-    dialect = Dialect(
-        top=frozenset({"anyOf", "oneOf", "allOf"}),
-        strict=frozenset(
-            {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-             "maxLength", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
-        ),
-    )  # fmt: skip
+    dialect = UNBOUNDED
     choice_at = ("toolChoice",)
     names_history_tools = True
+    says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        entries = (entry for said in talk for entry in self.said(said))
-        said: Body = {"modelId": self.options.model, "messages": merge(entries, "content"), **tools}
+        entries = merge(self.entries(talk), "content")
+        said: Body = {"modelId": self.options.model, "messages": entries, **tools}
         if system:
             said["system"] = [{"text": system}]
         if self.options.max_tokens is not None:
             said["inferenceConfig"] = {"maxTokens": self.options.max_tokens}
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     # --- what the model said ----------------------------------------------------------------------
 
     def assistant(self, said: Said) -> list[Entry]:
-        content = [block for part in said.parts for block in PARTS[type(part)](self, part)]
+        content = self.parts(said)
         return [{"role": "assistant", "content": content}] if content else []
 
-    def _text(self, part: Text) -> list[Entry]:
+    def text(self, part: Text) -> list[Entry]:
         return [{"text": part.text}] if part.text.strip() else []  # a blank text is refused
 
-    def _reasoning(self, part: Reasoning) -> list[Entry]:
+    def reasoning(self, part: Reasoning) -> list[Entry]:
         said: Entry = {"text": part.text}
         blocks: list[Entry] = []
         for echo in part.echoes:
@@ -93,18 +86,17 @@ class BedrockEncoder(Encoder):
             blocks.insert(0, {"reasoningText": said})
         return [{"reasoningContent": block} for block in blocks]
 
-    def _call(self, part: Called) -> list[Entry]:
+    def called(self, part: Called) -> list[Entry]:
         said = {"toolUseId": part.id, "name": part.name, "input": part.call.arguments}
         return [{"toolUse": {**said, **part.echo}}]
 
-    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
+    def hosted_result(self, part: ProviderToolResult) -> list[Entry]:
         return [{"toolResult": part.echo}] if isinstance(part.echo, dict) else []
 
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        parts = [part for part in said.parts if isinstance(part, Text | Media)]
-        content = [block for part in parts if (block := _piece(part)) is not None]
+        content = [block for part in said.pieces if (block := _piece(part)) is not None]
         return [{"role": "user", "content": content}] if content else []
 
     def answers(self, said: Said) -> list[Entry]:
@@ -126,23 +118,16 @@ class BedrockEncoder(Encoder):
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said: Entry = {
-            "name": name,
-            "description": tool.description,
-            "inputSchema": {"json": schema},
-        }
-        if not tool.description:
-            del said["description"]
-        if tool.strict is not None:
-            said["strict"] = tool.strict
-        return {"toolSpec": said}
+        said = {
+            "name": name, "description": tool.description or None, "inputSchema": {"json": schema},
+            "strict": tool.strict,
+        }  # fmt: skip
+        return {"toolSpec": filled(said)}
 
     def tool_fields(self, tools: list[Entry], choice: Body) -> Body:
         return {"toolConfig": {"tools": tools, **choice}} if tools else {}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
-        if not choice.parallel:
-            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
         if choice.mode == "none":
             if tools:
                 raise self.cannot(
@@ -167,10 +152,4 @@ def _piece(part: Text | Media) -> Entry | None:
     return {block: said}
 
 
-PARTS: Mapping[type, Callable[[BedrockEncoder, Any], list[Entry]]] = {
-    Text: BedrockEncoder._text,
-    Reasoning: BedrockEncoder._reasoning,
-    Called: BedrockEncoder._call,
-    ProviderToolResult: BedrockEncoder._result_of_server,
-}
 ENCODER = BedrockEncoder

@@ -15,27 +15,27 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ...calls import FUNCTION, Call, Kind, State
-from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from ...framing import Framer
-from ...framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
-from ...framing.lines import Lines
-from .. import _even
-from .._base import (
+from ...core import even
+from ...core.calls import FUNCTION, Call, Evidence, Kind, State
+from ...core.parser import (
     Decode,
     Failure,
     Handler,
     Heading,
-    Item,
     Parser,
+    Payload,
     StreamFailed,
     StreamOver,
-    Wire,
     count,
     first_text,
 )
+from ...core.row import Item
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...framing import Framer
+from ...framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
+from ...framing.lines import Lines
 
-__all__ = ["ITEMS", "BedrockParser"]
+__all__ = ["ITEMS", "PARSER", "BedrockParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -43,17 +43,17 @@ Out: TypeAlias = list[Event]
 # ``p`` is padding against guessing by length: known, and of no use to us.
 
 
-class ToolInput(Wire):
-    input: str = ""
+class ToolInput(Payload):
+    input: str | None = None
 
 
-class Reasoning(Wire, rename="camel"):
+class Reasoning(Payload, rename="camel"):
     text: str | None = None
     signature: str | None = None
     redacted_content: str | None = None  # bytes, in base64
 
 
-class Delta(Wire, rename="camel"):
+class Delta(Payload, rename="camel"):
     text: str | None = None
     tool_use: ToolInput | None = None
     reasoning_content: Reasoning | None = None
@@ -62,48 +62,48 @@ class Delta(Wire, rename="camel"):
     image: Any = None
 
 
-class BlockDelta(Wire, rename="camel"):
+class BlockDelta(Payload, rename="camel"):
     delta: Delta
-    content_block_index: int = 0
+    content_block_index: int | None = None
     p: Any = None
 
 
-class ToolUse(Wire, rename="camel"):
-    tool_use_id: str | None = None
+class ToolUse(Payload, rename="camel"):
+    use_id: str | None = msgspec.field(default=None, name="toolUseId")
     name: str | None = None
     type: str | None = None
 
 
-class ToolResult(Wire, rename="camel"):
-    tool_use_id: str | None = None
+class ToolResult(Payload, rename="camel"):
+    use_id: str | None = msgspec.field(default=None, name="toolUseId")
     type: str | None = None
     status: str | None = None
 
 
-class Start(Wire, rename="camel"):
+class Start(Payload, rename="camel"):
     tool_use: ToolUse | None = None
     tool_result: ToolResult | None = None
     image: Any = None
 
 
-class BlockStart(Wire, rename="camel"):
+class BlockStart(Payload, rename="camel"):
     start: Start
-    content_block_index: int = 0
+    content_block_index: int | None = None
     p: Any = None
 
 
-class BlockStop(Wire, rename="camel"):
-    content_block_index: int = 0
+class BlockStop(Payload, rename="camel"):
+    content_block_index: int | None = None
     p: Any = None
 
 
-class MessageStop(Wire, rename="camel"):
+class MessageStop(Payload, rename="camel"):
     stop_reason: str | None = None
     additional_model_response_fields: Any = None
     p: Any = None
 
 
-class Metadata(Wire, rename="camel"):
+class Metadata(Payload, rename="camel"):
     usage: dict[str, Any] | None = None
     trace: Any = None
     # Known, and of no use to us.
@@ -113,18 +113,18 @@ class Metadata(Wire, rename="camel"):
     p: Any = None
 
 
-class ExceptionFrame(Wire):
+class ExceptionFrame(Payload):
     type: str | None = None
     payload: Any = None
 
 
-class ErrorFrame(Wire):
+class ErrorFrame(Payload):
     code: str | None = None
     message: str | None = None
     payload: Any = None
 
 
-class Frame(Wire, rename="camel"):
+class Frame(Payload, rename="camel"):
     """One event: one of these fields."""
 
     content_block_delta: BlockDelta | None = None
@@ -191,17 +191,29 @@ class BedrockParser(Parser):
         "model_context_window_exceeded": "length",
         "guardrail_intervened": "content_filter",
         "content_filtered": "content_filter",
-        "malformed_model_output": "stop",  # told as a failure in the end
-        "malformed_tool_use": "stop",  # told as a failure in the end
+        "malformed_model_output": "other",  # told as a failure in the end
+        "malformed_tool_use": "other",  # told as a failure in the end
     }
-    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
-        "contentBlockDelta.delta.toolUse.input": ("args.object", _even.json_text),
+    EVIDENCE = Evidence(
+        "contentBlockStop of its index", "nothing", "a known stopReason in messageStop",
+        "at contentBlockStop",
+    )  # fmt: skip
+    CALL_TEXTS = ("contentBlockDelta.delta.toolUse.input",)
+    CALL_KEYS = (
+        "contentBlockDelta.contentBlockIndex",
+        "contentBlockStart.contentBlockIndex",
+        "contentBlockStop.contentBlockIndex",
+        "contentBlockStart.start.toolUse.type",
+    )
+    CALL_WORDS = (b'"toolUse"', b'"input"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "contentBlockDelta.delta.toolUse.input": ("args.object", even.object_text),
+        **dict.fromkeys(CALL_KEYS[:3], ("wire.shape_odd", even.integer)),
     }
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._append = self.calls.append
-        self._tools: dict[int, Call] = {}
+        self._tools: dict[int | None, Call] = {}  # one that says no index has a place as well
         self._results: dict[int, tuple[ToolResult, list[Any]]] = {}  # being told
         self._usage: dict[str, Any] = {}
         self._counted = False  # metadata has come
@@ -229,6 +241,13 @@ class BedrockParser(Parser):
             return _says(payload.content_block_start.start)
         return _says(payload)
 
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        said = next(iter(payload.values()), None)
+        index = said.get("contentBlockIndex") if isinstance(said, dict) else None
+        if not isinstance(index, int):
+            return None
+        return [self._tools[index]] if index in self._tools else []
+
     # the hot event first; the others have a table
 
     def _frame(self, p: Frame, out: Out) -> None:
@@ -241,17 +260,31 @@ class BedrockParser(Parser):
 
     def _block_delta(self, p: BlockDelta, out: Out) -> None:
         delta, index = p.delta, p.content_block_index
-        if delta.text is not None:
-            if delta.text:
-                out.append(TextDelta(delta.text, index))
-        elif delta.tool_use is not None:
-            call = self._tools.get(index)
-            if call is None:
-                self.calls.astray(index=index)
-            elif delta.tool_use.input:
-                self._append(call, delta.tool_use.input, out)
-        else:
-            self._rare_delta(index, delta, out)
+        if delta.tool_use is not None:
+            return self._fragment(index, delta.tool_use.input, out)
+        if delta.text:
+            out.append(TextDelta(delta.text, index or 0))
+        elif delta.text is None:
+            self._rare_delta(index or 0, delta, out)
+        if index in self._tools:
+            self._taint_at(index)
+
+    def _taint_at(self, index: int | None) -> None:
+        """What is no input came for a call's place while that was open: it was its fragment."""
+        call = self._tools[index]
+        if call.state < State.CLOSED:
+            self.calls.taint(call, "something else came in place of its arguments")
+
+    def _fragment(self, index: int | None, text: str | None, out: Out) -> None:
+        call = self._tools.get(index)
+        if call is None:
+            self.calls.astray(index, index=index)
+        elif text is None:
+            self.calls.taint(call, "a fragment came without its text")
+        elif text and self.even_objects:
+            self.calls.merge_object(call, text, out)
+        elif text:
+            self.calls.append(call, text, out)
 
     def _rare_delta(self, index: int, delta: Delta, out: Out) -> None:
         if delta.reasoning_content is not None:
@@ -277,23 +310,28 @@ class BedrockParser(Parser):
         if p.start.tool_use is not None:
             self._call_start(p.content_block_index, p.start.tool_use, out)
         if p.start.tool_result is not None:
-            self._results[p.content_block_index] = p.start.tool_result, []
+            self._results[p.content_block_index or 0] = p.start.tool_result, []
         if p.start.image is not None:
             out.append(Unrecognized("media/start.image", p.start.image))
 
-    def _call_start(self, index: int, said: ToolUse, out: Out) -> None:
-        if index in self._tools:
+    def _call_start(self, index: int | None, said: ToolUse, out: Out) -> None:
+        held = self._tools.get(index)
+        if self.calls.restarts(held, said.use_id, said.name, out):
+            return
+        if held is not None:
             self.scribe.note("call.index_reused", index=index)
         kind = CALLS.get(said.type, SERVER_TOOL)  # never run at home what another may run
-        call = self._tools[index] = self.calls.open(
-            out, kind, id=said.tool_use_id, field=_ID, name=said.name, seen=said
+        call = self.calls.open(
+            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=index
         )
+        if index is not None or not self.calls.lossy:  # one that could not be read is no place
+            self._tools[index] = call
         if kind is SERVER_TOOL:
             call.echo = {"type": said.type}
 
     def _result_delta(self, index: int, pieces: Any) -> None:
         if index not in self._results:
-            self.calls.astray(index=index)
+            self.scribe.note("call.unannounced", index=index)
             self._results[index] = ToolResult(), []
         self._results[index][1].extend(pieces if isinstance(pieces, list) else [pieces])
 
@@ -301,15 +339,16 @@ class BedrockParser(Parser):
         call = self._tools.get(p.content_block_index)
         if call is not None:
             self.calls.close(call, out)
-        self._end_result(p.content_block_index, out)
+        self._end_result(p.content_block_index or 0, out)
 
     def _end_result(self, index: int, out: Out) -> None:
         result, content = self._results.pop(index, (None, []))
         if result is None:
             return
-        words = {"toolUseId": result.tool_use_id, "type": result.type, "status": result.status}
+        words = {"toolUseId": result.use_id, "type": result.type, "status": result.status}
         self.calls.result(
-            out, content, id=result.tool_use_id, is_error=result.status == "error",
+            out, content, id=result.use_id, family=SERVER_TOOL.family,
+            is_error=result.status == "error",
             echo={**{k: v for k, v in words.items() if v is not None}, "content": content},
         )  # fmt: skip
 
@@ -325,15 +364,7 @@ class BedrockParser(Parser):
         if p.stop_reason in ERRORS:
             what = f"the answer ended with {p.stop_reason}"
             self._failure = Failure("provider_error", what, p.stop_reason, True)
-        else:
-            self._end_calls(self.reason, out)
         self._end_if_over(out)
-
-    def _end_calls(self, reason: FinishReason, out: Out) -> None:
-        for call in self.calls.unfinished():
-            if call.state < State.CLOSED:
-                self.scribe.note("call.unclosed", call_id=call.id)
-        self.calls.end_turn(out, reason)
 
     def _metadata(self, p: Metadata, out: Out) -> None:
         self._counted = True
@@ -424,3 +455,6 @@ FIELDS: dict[str, Handler] = {
 _EVENTS = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
 }  # fmt: skip
+
+
+PARSER = BedrockParser

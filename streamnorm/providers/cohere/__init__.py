@@ -1,13 +1,23 @@
-"""Cohere v2 chat. Every word of that wire that we know is in this file."""
+"""Cohere v2 chat: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import ITEMS, CohereParser
+from ...core.row import Key, Provider
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "cohere", "Cohere v2 chat", "SSE", "api.cohere.com and its deployments", CohereParser, ITEMS,
-    encoder="streamnorm.providers.cohere.encoder",
-)  # fmt: skip
+    name="cohere",
+    title="Cohere v2 chat",
+    serves="api.cohere.com and its deployments",
+    base="https://api.cohere.com",
+    path="/v2/chat",
+    hosts=(".cohere.com", ".cohere.ai"),
+    paths=("/v2/chat",),
+    key=Key(("CO_API_KEY", "COHERE_API_KEY")),
+    sdk_modules=("cohere",),
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    script=f"{__name__}.script",
+)

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
-from ...ids import Grammar
-from ...names import IDENTIFIER
+from ...encoding.encoder import Body, Called, Encoder, Entry, Said, filled
+from ...encoding.ids import Grammar
+from ...encoding.names import IDENTIFIER
+from ...text.written import data_uri
 from ...tools import Media, Tool, ToolChoice
-from .._out import Body, Called, Encoder, Entry, Said, data_uri
 
 __all__ = ["ENCODER", "CohereEncoder"]
 
@@ -27,26 +28,25 @@ class CohereEncoder(Encoder):
     """One v2 chat request."""
 
     name = "cohere"
-    path = "/v2/chat"
-    container = "messages"
     grammar = Grammar("[!-~]{1,128}")
     naming = IDENTIFIER
     narrowed = {"allowed": "auto", "tool": "required"}
     says_system_anywhere = True
+    says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         opening = [{"role": "system", "content": system}] if system else []
         said = {
             "model": self.options.model,
-            "messages": [*opening, *(entry for said in talk for entry in self.said(said))],
+            "messages": [*opening, *self.entries(talk)],
             **tools,
             "max_tokens": self.options.max_tokens,
             "stream": self.options.stream or None,
         }
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     def system(self, said: Said) -> list[Entry]:
-        return [{"role": "system", "content": _text_of(said)}]
+        return [{"role": "system", "content": said.text}]
 
     # --- what the model said ----------------------------------------------------------------------
 
@@ -57,50 +57,37 @@ class CohereEncoder(Encoder):
             message["tool_plan"] = plan
         if calls := [_call(p) for p in said.parts if isinstance(p, Called)]:
             message["tool_calls"] = calls
-        if content := _content(_text_of(said), [p.text for p in thoughts if not _is_plan(p)]):
+        if content := _content(said.text, [p.text for p in thoughts if not _is_plan(p)]):
             message["content"] = content
         return [message] if len(message) > 1 else []
 
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
         return [{"role": "user", "content": [_piece(part) for part in parts]}]
 
     def answers(self, said: Said) -> list[Entry]:
-        results = [
+        return [
             {"role": "tool", "tool_call_id": answer.called.id, "content": answer.text}
             for answer in said.answers
         ]
-        shown = [
-            media for answer in said.answers for media in answer.result.media
-            if media.modality == "image" and answer.result.inline and self.options.images == "user"
-        ]  # fmt: skip
-        return [*results, *(self.user(Said("user", tuple(shown))) if shown else [])]
 
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        function: Entry = {"name": name, "description": tool.description, "parameters": schema}
-        if not tool.description:
-            del function["description"]
-        return {"type": "function", "function": function}
+        said = {"name": name, "description": tool.description or None, "parameters": schema}
+        return {"type": "function", "function": filled(said)}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
-        if not choice.parallel:
-            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
         said = CHOICES.get(choice.mode)
         return {} if said is None else {"tool_choice": said}
 
 
 def _is_plan(part: Reasoning) -> bool:
     return any(echo.get("type") == "tool_plan" for echo in part.echoes)
-
-
-def _text_of(said: Said) -> str:
-    return "".join(part.text for part in said.parts if isinstance(part, Text))
 
 
 def _content(text: str, thoughts: list[str]) -> str | list[Entry]:
@@ -117,7 +104,7 @@ def _call(part: Called) -> Entry:
 
 def _piece(part: Text | Media) -> Entry:
     if isinstance(part, Media) and part.modality == "image":
-        return {"type": "image_url", "image_url": {"url": data_uri(part)}}
+        return {"type": "image_url", "image_url": {"url": data_uri(part.data, part.type)}}
     return {"type": "text", "text": part.text if isinstance(part, Text) else part.summary}
 
 

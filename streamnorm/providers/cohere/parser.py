@@ -14,146 +14,146 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ...calls import Call, State
-from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
-from .. import _even
-from .._base import (
+from ...core import even
+from ...core.calls import Call, Evidence
+from ...core.parser import (
     Decode,
     Failure,
     Handler,
     Heading,
-    Item,
     Parser,
+    Payload,
     StreamFailed,
     StreamOver,
-    Wire,
     Word,
     count,
     first_text,
 )
+from ...core.row import Item
+from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
 
-__all__ = ["ITEMS", "CohereParser"]
+__all__ = ["ITEMS", "PARSER", "CohereParser"]
 
 Out: TypeAlias = list[Event]
 
 # --- the payloads of this wire ------------------------------------------------------------------
 
 
-class Content(Wire):
+class Content(Payload):
     type: str | None = None
     text: str | None = None
     thinking: str | None = None
 
 
-class ContentMessage(Wire):
+class ContentMessage(Payload):
     content: Content | None = None
     role: Any = None
 
 
-class ContentIn(Wire):
+class ContentIn(Payload):
     message: ContentMessage | None = None
 
 
-class ContentStart(Wire, tag="content-start", tag_field="type"):
+class ContentStart(Payload, tag="content-start", tag_field="type"):
     index: int = 0
     delta: ContentIn | None = None
 
 
-class ContentDelta(Wire, tag="content-delta", tag_field="type"):
+class ContentDelta(Payload, tag="content-delta", tag_field="type"):
     index: int = 0
     delta: ContentIn | None = None
     logprobs: Any = None
 
 
-class ContentEnd(Wire, tag="content-end", tag_field="type"):
+class ContentEnd(Payload, tag="content-end", tag_field="type"):
     index: int = 0
 
 
-class PlanMessage(Wire):
+class PlanMessage(Payload):
     tool_plan: str | None = None
 
 
-class PlanIn(Wire):
+class PlanIn(Payload):
     message: PlanMessage | None = None
 
 
-class PlanDelta(Wire, tag="tool-plan-delta", tag_field="type"):
+class PlanDelta(Payload, tag="tool-plan-delta", tag_field="type"):
     delta: PlanIn | None = None
     index: Any = None
 
 
-class Function(Wire):
+class Function(Payload):
     name: str | None = None
     arguments: str | None = None
 
 
-class Entry(Wire):
+class Entry(Payload):
     id: str | None = None
     type: str | None = None
     function: Function | None = None
 
 
-class CallMessage(Wire):
+class CallMessage(Payload):
     tool_calls: Entry | None = None
 
 
-class CallIn(Wire):
+class CallIn(Payload):
     message: CallMessage | None = None
 
 
-class CallStart(Wire, tag="tool-call-start", tag_field="type"):
-    index: int = 0
+class CallStart(Payload, tag="tool-call-start", tag_field="type"):
+    index: int | None = None
     delta: CallIn | None = None
 
 
-class CallDelta(Wire, tag="tool-call-delta", tag_field="type"):
-    index: int = 0
+class CallDelta(Payload, tag="tool-call-delta", tag_field="type"):
+    index: int | None = None
     delta: CallIn | None = None
     logprobs: Any = None
 
 
-class CallEnd(Wire, tag="tool-call-end", tag_field="type"):
-    index: int = 0
+class CallEnd(Payload, tag="tool-call-end", tag_field="type"):
+    index: int | None = None
 
 
-class CitationMessage(Wire):
+class CitationMessage(Payload):
     citations: Any = None
 
 
-class CitationIn(Wire):
+class CitationIn(Payload):
     message: CitationMessage | None = None
 
 
-class CitationStart(Wire, tag="citation-start", tag_field="type"):
+class CitationStart(Payload, tag="citation-start", tag_field="type"):
     index: int = 0
     delta: CitationIn | None = None
 
 
-class CitationEnd(Wire, tag="citation-end", tag_field="type"):
+class CitationEnd(Payload, tag="citation-end", tag_field="type"):
     index: int = 0
 
 
-class MessageStart(Wire, tag="message-start", tag_field="type"):
+class MessageStart(Payload, tag="message-start", tag_field="type"):
     id: Any = None
     delta: Any = None
 
 
-class Ending(Wire):
+class Ending(Payload):
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
 
 
-class MessageEnd(Wire, tag="message-end", tag_field="type"):
+class MessageEnd(Payload, tag="message-end", tag_field="type"):
     delta: Ending | None = None
     id: Any = None
 
 
-class Debug(Wire, tag="debug", tag_field="type"):
+class Debug(Payload, tag="debug", tag_field="type"):
     prompt: Any = None
 
 
-Payload: TypeAlias = (
+Payloads: TypeAlias = (
     ContentDelta | ContentStart | ContentEnd | PlanDelta | CallStart | CallDelta | CallEnd
     | CitationStart | CitationEnd | MessageStart | MessageEnd | Debug
 )  # fmt: skip
@@ -180,7 +180,7 @@ ERRORS = {"ERROR", "TIMEOUT"}  # reasons that are failures
 def _only_one(value: bytes) -> bytes | None:
     """A list of one entry, as Chat has it, is that entry."""
     entries = msgspec.json.decode(value)
-    return msgspec.json.encode(entries[0]) if isinstance(entries, list) and entries else _even.DROP
+    return msgspec.json.encode(entries[0]) if isinstance(entries, list) and entries else even.DROP
 
 
 def _as_content(value: bytes) -> bytes | None:
@@ -197,27 +197,36 @@ class CohereParser(Parser):
     name = "cohere"
     END = "message-end"
     TYPE_FIELD = "type"
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "COMPLETE": "stop",
         "STOP_SEQUENCE": "stop",
         "MAX_TOKENS": "length",
         "TOOL_CALL": "tool_calls",
-        "ERROR": "stop",  # told as a failure
-        "TIMEOUT": "stop",  # told as a failure
+        "ERROR": "other",  # told as a failure
+        "TIMEOUT": "other",  # told as a failure
         "ERROR_TOXIC": "content_filter",  # older
         "ERROR_LIMIT": "length",  # older
     }
-    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
+    EVIDENCE = Evidence(
+        "tool-call-end of its index",
+        "nothing",
+        "message-end with a known reason",
+        "at tool-call-end",
+    )
+    CALL_TEXTS = ("delta.message.tool_calls.function.arguments",)
+    CALL_KEYS = ("index",)
+    CALL_WORDS = (b'"tool_calls"', b'"function"', b'"arguments"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "delta.message.tool_calls": ("wire.shape_odd", _only_one),
-        "delta.message.tool_calls.function.arguments": ("args.object", _even.json_text),
+        "delta.message.tool_calls.function.arguments": ("args.object", even.object_text),
         "delta.message.content": ("wire.shape_odd", _as_content),
+        "index": ("wire.shape_odd", even.integer),
     }
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._append = self.calls.append
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int | None, Call] = {}  # one that says no index has a place as well
         self._usage: dict[str, Any] = {}
 
     @classmethod
@@ -231,6 +240,14 @@ class CohereParser(Parser):
         """Content of a kind that we do not know has lost its only field by now."""
         content = _content_of(payload) if type(payload) in (ContentStart, ContentDelta) else None
         return content is None or content.type in (None, "text", "thinking")
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        index, kind = payload.get("index"), str(payload.get("type"))
+        if kind.startswith(("content-", "citation-")):
+            return []  # those are counted by themselves
+        if not isinstance(index, int):
+            return None
+        return [self._calls[index]] if index in self._calls else []
 
     # the hot kind first
 
@@ -250,26 +267,36 @@ class CohereParser(Parser):
             out.append(ReasoningDelta(message.tool_plan, 0, 0, {"type": "tool_plan"}))
 
     def _call_start(self, p: CallStart, out: Out) -> None:
-        if p.index in self._calls:
-            self.scribe.note("call.index_reused", index=p.index)
         entry = _entry_of(p)
         function = entry.function or Function()
-        call = self._calls[p.index] = self.calls.open(
-            out, id=entry.id, field=_ID, name=function.name, seen=p
+        held = self._calls.get(p.index)
+        if self.calls.restarts(held, entry.id, function.name, out):
+            return
+        if held is not None:
+            self.scribe.note("call.index_reused", index=p.index)
+        call = self.calls.open(
+            out, id=entry.id, field=_ID, name=function.name, seen=p, place=p.index
         )
+        if p.index is not None or not self.calls.lossy:  # one that could not be read is no place
+            self._calls[p.index] = call
         if function.arguments:
-            self._append(call, function.arguments, out)
+            self.calls.append(call, function.arguments, out)
 
     def _call_delta(self, p: CallDelta, out: Out) -> None:
-        call, entry = self._calls.get(p.index), _entry_of(p)
+        entry = _entry_of(p)
         function = entry.function or Function()
+        call = self._calls.get(p.index)
         if call is None:
-            self.calls.astray(index=p.index)
-        else:
-            if entry.id or function.name:
-                self.calls.hear(call, out, id=entry.id, field=_ID, name=function.name)
-            if function.arguments:
-                self._append(call, function.arguments, out)
+            self.calls.astray(p.index, index=p.index)
+            return
+        if entry.id or function.name:
+            self.calls.hear(call, out, id=entry.id, field=_ID, name=function.name)
+        if function.arguments and self.even_objects:
+            self.calls.merge_object(call, function.arguments, out)
+        elif function.arguments:
+            self.calls.append(call, function.arguments, out)
+        elif function.arguments is None and not (entry.id or function.name):
+            self.calls.taint(call, "a fragment came without its text")
 
     def _call_end(self, p: CallEnd, out: Out) -> None:
         call = self._calls.get(p.index)
@@ -289,10 +316,6 @@ class CohereParser(Parser):
         if ending.error or ending.finish_reason in ERRORS:
             raise StreamFailed(_failure(ending))
         self.reason = self.finish_reason(ending.finish_reason)
-        for call in self.calls.unfinished():
-            if call.state < State.CLOSED:
-                self.scribe.note("call.unclosed", call_id=call.id)
-        self.calls.end_turn(out, self.reason)
         raise StreamOver
 
     def _nothing(self, p: Any, out: Out) -> None:
@@ -347,3 +370,6 @@ def _failure(ending: Ending) -> Failure:
     message = error.get("message") if isinstance(error, dict) else error
     said = str(message or f"the answer ended with {raw}")
     return Failure("provider_error", said, raw, raw in ERRORS)
+
+
+PARSER = CohereParser

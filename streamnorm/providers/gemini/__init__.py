@@ -1,14 +1,30 @@
-"""Gemini generateContent. Every word of that wire that we know is in this file."""
+"""Gemini generateContent: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import ITEMS, GeminiParser
+from ...core.row import Key, Provider, Refusals
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "gemini", "Gemini generateContent", "SSE, JSON array",
-    "Gemini API, Vertex AI, Code Assist", GeminiParser, ITEMS,
-    encoder="streamnorm.providers.gemini.encoder",
-)  # fmt: skip
+    name="gemini",
+    title="Gemini generateContent",
+    serves="Gemini API, Vertex AI, Code Assist",
+    framing="SSE, JSON array",
+    container="contents",
+    telemetry="gcp.gemini",
+    base="https://generativelanguage.googleapis.com",
+    path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    hosts=("generativelanguage.googleapis.com",),
+    paths=(":streamGenerateContent",),
+    kept_headers=("x-goog-request-id",),
+    key=Key(("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key", ""),
+    sdk_modules=("google.genai",),
+    sdk_fields=("sdk_http_response",),
+    refusals=Refusals(delay=("error", "details", "*", "retryDelay")),
+    demo="calls_without_ids",
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    script=f"{__name__}.script",
+)

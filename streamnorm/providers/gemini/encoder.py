@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
-from ...events import Echo, ProviderToolResult
-from ...ids import Grammar
-from ...names import DOTTED
-from ...schemas import Dialect
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...encoding.ids import Grammar
+from ...encoding.names import DOTTED
+from ...encoding.schemas import Dialect
+from ...events import Echo
+from ...text.written import in_base64
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Encoder, Entry, Said, in_base64, merge
 
 __all__ = ["ENCODER", "GeminiEncoder"]
 
@@ -29,7 +30,8 @@ KEYWORDS = frozenset(
      "additionalProperties", "required", "propertyOrdering"}
 )  # fmt: skip
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY", "allowed": "VALIDATED"}
-# Media that a function's response may hold itself; others stand beside it.
+# Media that a function's response may hold itself, for models of the third generation; others stand
+# beside it.
 RESPONSE_MEDIA = {"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}
 SIGNATURE = "thoughtSignature"
 # What the third generation wants on the first call of a turn that it did not make itself.
@@ -40,17 +42,15 @@ class GeminiEncoder(Encoder):
     """One generateContent request."""
 
     name = "gemini"
-    path = "/v1beta/models/{model}:streamGenerateContent?alt=sse"
-    container = "contents"
     grammar = Grammar("[!-~]{1,128}", needed=False, within="turn")
     naming = DOTTED
     dialect = Dialect(known=KEYWORDS)
     choice_at = ("toolConfig",)
     narrowed = {}
+    says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        entries = (entry for said in talk for entry in self.said(said))
-        said: Body = {"contents": merge(entries, "parts"), **tools}
+        said: Body = {"contents": merge(self.entries(talk), "parts"), **tools}
         if system:
             said["systemInstruction"] = {"parts": [{"text": system}]}
         if self.options.max_tokens is not None:
@@ -60,39 +60,39 @@ class GeminiEncoder(Encoder):
     # --- what the model said ----------------------------------------------------------------------
 
     def assistant(self, said: Said) -> list[Entry]:
-        parts = [entry for part in said.parts for entry in PARTS[type(part)](self, part)]
+        parts = self.parts(said)
         return [{"role": "model", "parts": self._marked(said, parts)}] if parts else []
+
+    @property
+    def _is_third(self) -> bool:
+        """Is it a model of the third generation? What names none is taken for an older one."""
+        return (self.options.model or "").rpartition("/")[2].startswith("gemini-3")
 
     def _marked(self, said: Said, parts: list[Entry]) -> list[Entry]:
         """Calls that another model made, for one that checks signatures: said to have none."""
         first = next((part for part in said.parts if isinstance(part, Called)), None)
-        checks = (self.options.model or "").rpartition("/")[2].startswith("gemini-3")
-        if first is None or first.own or not checks:
+        if first is None or first.own or not self._is_third:
             return parts
         at = next(at for at, part in enumerate(parts) if "functionCall" in part)
         return [*parts[:at], {**parts[at], SIGNATURE: UNSIGNED}, *parts[at + 1 :]]
 
-    def _text(self, part: Text) -> list[Entry]:
+    def text(self, part: Text) -> list[Entry]:
         return _cut(part, {})
 
-    def _reasoning(self, part: Reasoning) -> list[Entry]:
+    def reasoning(self, part: Reasoning) -> list[Entry]:
         return _cut(part, {"thought": True})
 
-    def _call(self, part: Called) -> list[Entry]:
+    def called(self, part: Called) -> list[Entry]:
         echo = part.echo
         signature = {SIGNATURE: echo.pop(SIGNATURE)} if SIGNATURE in echo else {}
         id = {} if part.id is None else {"id": part.id}
         field, said = CALLS.get(part.call.family, _function)(part)
         return [{field: {**id, **said, **echo}, **signature}]
 
-    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
-        return [part.echo] if isinstance(part.echo, dict) else []
-
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        parts = [_piece(part) for part in said.parts if isinstance(part, Text | Media)]
-        return [{"role": "user", "parts": parts}]
+        return [{"role": "user", "parts": [_piece(part) for part in said.pieces]}]
 
     def answers(self, said: Said) -> list[Entry]:
         parts = [entry for answer in said.answers for entry in self._answer(answer)]
@@ -101,8 +101,9 @@ class GeminiEncoder(Encoder):
     def _answer(self, answer: Answer) -> list[Entry]:
         id = {} if answer.called.id is None else {"id": answer.called.id}
         media = answer.result.media if answer.result.inline else []
-        inside = [_inline(m) for m in media if m.type in RESPONSE_MEDIA]
-        beside = [_inline(m) for m in media if m.type not in RESPONSE_MEDIA]
+        taken = RESPONSE_MEDIA if self._is_third else ()
+        inside = [_inline(m) for m in media if m.type in taken]
+        beside = [_inline(m) for m in media if m.type not in taken]
         response: Entry = {**id, "name": answer.called.name, "response": _response(answer)}
         if inside:
             response["parts"] = inside
@@ -111,12 +112,10 @@ class GeminiEncoder(Encoder):
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said: Entry = {
-            "name": name, "description": tool.description, "parametersJsonSchema": schema,
+        said = {
+            "name": name, "description": tool.description or None, "parametersJsonSchema": schema,
         }  # fmt: skip
-        if not tool.description:
-            del said["description"]
-        return {"functionDeclarations": [said]}
+        return {"functionDeclarations": [filled(said)]}
 
     def tools(self, entries: list[Entry]) -> list[Entry]:
         """All functions in one entry, then the tools that the provider runs."""
@@ -128,8 +127,6 @@ class GeminiEncoder(Encoder):
         said: Entry = {"mode": MODES[choice.mode]}
         if choice.names:
             said["allowedFunctionNames"] = [n for tool, n in tools if tool.name in choice.names]
-        if not choice.parallel:
-            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
         return {"toolConfig": {"functionCallingConfig": said}}
 
 
@@ -178,10 +175,4 @@ def _inline(media: Media) -> Entry:
     return {"inlineData": {"mimeType": media.type, "data": in_base64(media.data)}}
 
 
-PARTS: Mapping[type, Callable[[GeminiEncoder, Any], list[Entry]]] = {
-    Text: GeminiEncoder._text,
-    Reasoning: GeminiEncoder._reasoning,
-    Called: GeminiEncoder._call,
-    ProviderToolResult: GeminiEncoder._result_of_server,
-}
 ENCODER = GeminiEncoder

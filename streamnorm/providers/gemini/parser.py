@@ -10,13 +10,30 @@ on every chunk, so only the end of input is the end. Candidates are kept apart.
 
 from __future__ import annotations
 
-import re
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections import defaultdict, deque
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from ...calls import FUNCTION, Call, Kind
+from ...core import even
+from ...core.calls import FUNCTION, Call, Evidence, Kind
+from ...core.parser import (
+    UNREADABLE,
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Parser,
+    Payload,
+    StreamFailed,
+    StreamOver,
+    Word,
+    count,
+    first_text,
+    plain,
+)
+from ...core.row import Item
 from ...events import (
     Citation,
     Echo,
@@ -31,27 +48,11 @@ from ...framing import Fields, Framer
 from ...framing.json_array import JsonArray
 from ...framing.lines import Whole
 from ...framing.sse import SSE
-from .. import _even
-from .._base import (
-    UNREADABLE,
-    Decode,
-    Failure,
-    Handler,
-    Heading,
-    Item,
-    Parser,
-    StreamFailed,
-    Wire,
-    count,
-    first_text,
-    plain,
-)
+from .told import Conflict, Path, Told, path_of
 
-__all__ = ["ITEMS", "GeminiParser"]
+__all__ = ["ITEMS", "PARSER", "GeminiParser"]
 
 Out: TypeAlias = list[Event]
-Step: TypeAlias = str | int
-Path: TypeAlias = tuple[Step, ...]
 
 # --- the payloads of this wire ------------------------------------------------------------------
 # The hot types have the few fields of the usual chunk; any other chunk is read as the full ones.
@@ -60,31 +61,31 @@ Path: TypeAlias = tuple[Step, ...]
 _ABSENT = Raw()
 
 
-class HotCalled(Wire):
+class HotCalled(Payload):
     name: str
     args: Raw = _ABSENT
     id: str | None = None
 
 
-class HotPart(Wire, rename="camel"):
+class HotPart(Payload, rename="camel"):
     text: str | None = None
     function_call: HotCalled | None = None
     thought: bool | None = None
     thought_signature: str | None = None
 
 
-class HotContent(Wire):
+class HotContent(Payload):
     parts: list[HotPart]
     role: Any = None
 
 
-class HotCandidate(Wire, rename="camel"):
+class HotCandidate(Payload, rename="camel"):
     content: HotContent
     index: int = 0
     safety_ratings: Any = None
 
 
-class HotChunk(Wire, rename="camel"):
+class HotChunk(Payload, rename="camel"):
     candidates: list[HotCandidate]
     usage_metadata: Raw = _ABSENT
     # Read once, by ``heading``.
@@ -93,7 +94,7 @@ class HotChunk(Wire, rename="camel"):
     create_time: Any = None
 
 
-class Called(Wire, rename="camel"):
+class Called(Payload, rename="camel"):
     name: str | None = None
     args: Raw = _ABSENT
     id: str | None = None
@@ -101,13 +102,13 @@ class Called(Wire, rename="camel"):
     will_continue: bool | None = None
 
 
-class ServerCalled(Wire, rename="camel"):
+class ServerCalled(Payload, rename="camel"):
     tool_type: str | None = None
     args: Raw = _ABSENT
     id: str | None = None
 
 
-class Part(Wire, rename="camel"):
+class Part(Payload, rename="camel"):
     text: str | None = None
     function_call: Called | None = None
     thought: bool | None = None
@@ -129,12 +130,12 @@ class Part(Wire, rename="camel"):
     speech_metadata: Any = None
 
 
-class Content(Wire):
+class Content(Payload):
     parts: list[Part] | None = None
     role: Any = None
 
 
-class Candidate(Wire, rename="camel"):
+class Candidate(Payload, rename="camel"):
     content: Content | None = None
     finish_reason: str | None = None
     index: int | None = None
@@ -151,7 +152,7 @@ class Candidate(Wire, rename="camel"):
     grounding_attributions: Any = None
 
 
-class Chunk(Wire, rename="camel"):
+class Chunk(Payload, rename="camel"):
     candidates: list[Candidate] | None = None
     usage_metadata: Raw = _ABSENT
     # Read once, by ``heading``.
@@ -191,6 +192,7 @@ ITEMS = (
     Item("toolResponse", "generic-server-tool", "output", "provider", "nullable", "toolResponse.id",
          "response, an object", "id, else toolType and order"),
 )  # fmt: skip
+FAMILIES = {item.type: item.family for item in ITEMS}
 CODE = Kind("code-execution", "provider", "code")
 SERVER = Kind("generic-server-tool", "provider")
 
@@ -203,6 +205,7 @@ ERRORS = {
     "MALFORMED_RESPONSE": True,
     "UNEXPECTED_TOOL_CALL": True,
     "TOO_MANY_TOOL_CALLS": False,
+    "MISSING_THOUGHT_SIGNATURE": False,
     "NO_IMAGE": False,
     "IMAGE_OTHER": False,
 }
@@ -210,21 +213,17 @@ RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED
              "429", "500", "503", "504"}  # fmt: skip
 
 
-def _even_index(value: bytes) -> bytes:
-    digits = value.strip(b'"')
-    return digits if digits.isdigit() else b"0"
-
-
 class _Choice:
     """What is known of one candidate."""
 
-    __slots__ = ("cited", "kind", "part", "reason", "told")
+    __slots__ = ("cited", "kind", "part", "raw_reason", "reason", "told")
 
     def __init__(self) -> None:
         self.part = -1  # the run of text that is being told …
         self.kind: type | None = None  # … and of which kind; None: the next text begins another
         self.reason: FinishReason | None = None
-        self.told: list[_Told] = []  # calls that are told value by value and have not ended
+        self.raw_reason: str | None = None
+        self.told: list[Told] = []  # calls that are told value by value and have not ended
         self.cited: dict[str, Any] = {}
 
     def run(self, kind: type) -> int:
@@ -250,6 +249,7 @@ class GeminiParser(Parser):
     decode_all: ClassVar[Decode | None] = staticmethod(msgspec.json.Decoder(Chunk).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "STOP": "stop",
+        "FUNCTION_CALL": "tool_calls",  # early servers and stand-ins say so; the API says STOP
         "MAX_TOKENS": "length",
         "CONTINUATION": "pause",
         "SAFETY": "content_filter",
@@ -261,16 +261,34 @@ class GeminiParser(Parser):
         "IMAGE_SAFETY": "content_filter",
         "IMAGE_PROHIBITED_CONTENT": "content_filter",
         "IMAGE_RECITATION": "content_filter",
-        **dict.fromkeys(ERRORS, "stop"),
+        "ESCALATION": "content_filter",
+        "MODEL_ARMOR": "content_filter",
+        "PUP_LIMITED_DISABLED": "content_filter",
+        **dict.fromkeys(ERRORS, "other"),
     }
-    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
-        "candidates": ("wire.shape_odd", lambda v: b"[" + v + b"]"),
-        "candidates[].index": ("wire.shape_odd", _even_index),
-        "candidates[].finishReason": ("wire.shape_odd", _even.json_text),
-        "candidates[].content.parts": ("wire.shape_odd", lambda v: b"[" + v + b"]"),
-        "candidates[].content.parts[].functionCall.id": ("wire.shape_odd", _even.json_text),
+    EVIDENCE = Evidence(
+        "a functionCall that does not continue",
+        "args beside or after partialArgs",
+        "finishReason STOP of its candidate, then the end of input",
+        "at the part",
+    )
+    CALL_TEXTS = (
+        "candidates[].content.parts[].functionCall.args",
+        "candidates[].content.parts[].functionCall.partialArgs[]",
+    )
+    CALL_KEYS = (
+        "candidates[].content.parts[].functionCall.willContinue",
+        "candidates[].index",
+    )
+    CALL_WORDS = (b'"functionCall"', b'"partialArgs"', b'"args"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "candidates": ("wire.shape_odd", even.wrapped),
+        "candidates[].index": ("wire.shape_odd", even.integer),
+        "candidates[].finishReason": ("wire.shape_odd", even.json_text),
+        "candidates[].content.parts": ("wire.shape_odd", even.wrapped),
+        "candidates[].content.parts[].functionCall.id": ("wire.shape_odd", even.number_text),
         "candidates[].content.parts[].functionCall.partialArgs": (
-            "wire.shape_odd", lambda v: b"[" + v + b"]",
+            "wire.shape_odd", even.wrapped,
         ),
     }  # fmt: skip
 
@@ -279,8 +297,11 @@ class GeminiParser(Parser):
         self._whole = self.calls.whole
         self._choices: dict[int, _Choice] = {}
         self._usage = _ABSENT  # parsed once, at the end
+        self._counts: dict[str, Any] = {}  # of frames that said more than the last one
         self._failure: Failure | None = None
         self._answered: set[int] = set()  # calls whose result came
+        self._queued = 0  # calls that stand in a queue by now
+        self._waiting: defaultdict[tuple[int, str], deque[Call]] = defaultdict(deque)
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -305,10 +326,22 @@ class GeminiParser(Parser):
     def means(self, payload: Chunk) -> bool:
         return payload != Chunk()
 
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        """A candidate's place is that of all its open calls: a part names none."""
+        candidates = payload.get("candidates")
+        if not isinstance(candidates, list):
+            return None
+        numbers = [c.get("index", 0) if isinstance(c, dict) else None for c in candidates]
+        if not all(isinstance(number, int) for number in numbers):
+            return None
+        return [call for number in numbers for call in self.calls.unfinished(number)]
+
     # the hot handler: text, and whole calls
 
     def _hot_chunk(self, p: HotChunk, out: Out) -> None:
         if p.usage_metadata is not _ABSENT:
+            if len(p.usage_metadata) != len(self._usage):
+                self._count(p.usage_metadata)
             self._usage = p.usage_metadata
         for candidate in p.candidates:
             number = candidate.index
@@ -316,17 +349,20 @@ class GeminiParser(Parser):
             for part in candidate.content.parts:
                 if part.thought is not None or part.thought_signature is not None:
                     self._part(number, choice, _full(part), out)
-                elif part.text:
+                elif part.text and part.function_call is None:
                     if choice.kind is not TextDelta:
                         choice.run(TextDelta)
                     out.append(TextDelta(part.text, choice.part, number))
                 elif (said := part.function_call) is not None:
-                    if choice.told or not said.name:
+                    if choice.told or part.text or not said.name:
                         self._part(number, choice, _full(part), out)
                         continue
                     choice.kind = None
-                    text = self._json(said.args)
+                    text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
+                    self.calls.lossy = ""
+                elif choice.told and part.text is None:
+                    self._part(number, choice, _full(part), out)
 
     # every other chunk; its parts have a table
 
@@ -334,7 +370,7 @@ class GeminiParser(Parser):
         if p.candidates is None or p.prompt_feedback is not None or p.error is not None:
             self._rare_chunk(p, out)
         if p.usage_metadata is not _ABSENT:
-            self._usage = p.usage_metadata
+            self._count(p.usage_metadata)
         for candidate in p.candidates or ():
             number = candidate.index or 0
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
@@ -350,12 +386,13 @@ class GeminiParser(Parser):
                 self._cite(choice, candidate, out)
 
     def _part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
-        if part.text is not None:
-            self._text(number, choice, part, out)
-        elif part.function_call is not None:
+        """What it says, all of it: an empty text may stand beside anything."""
+        if part.function_call is not None:
+            if part.text:
+                self._text(number, choice, part, out)
             self._call(number, choice, part, part.function_call, out)
-        else:
-            self._rare_part(number, choice, part, out)
+        elif not self._rare_part(number, choice, part, out):
+            self._text(number, choice, part, out)
 
     def _text(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """A thought, or a text that carries a signature: that closes its run."""
@@ -375,16 +412,20 @@ class GeminiParser(Parser):
             self._piece(number, choice, part, said, out)
             return
         echo = _signature(part) if part.thought_signature is not None else None
-        text = self._json(said.args)
+        doubt = self.calls.lossy
+        text = self.exact(said.args)
         self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, echo, said)
+        self.calls.lossy = doubt
 
     def _piece(self, number: int, choice: _Choice, part: Part, said: Called, out: Out) -> None:
         """A call told value by value, or a whole one between its pieces."""
         told = _continued(choice.told, said)
         if told is None:
             if not said.name and not (said.args is not _ABSENT or said.id):
-                late = "call.unannounced" if said.partial_args else "call.late"
-                self.scribe.note(late, where="functionCall")
+                if said.partial_args:
+                    self.calls.astray(choice=number, where="functionCall")
+                else:
+                    self.scribe.note("call.late", where="functionCall")
                 return
             told = self._begin(number, choice, said, out)
         elif said.id:
@@ -395,47 +436,48 @@ class GeminiParser(Parser):
             self._tell_values(told, said, out)
             if not said.will_continue:
                 self._end_told(choice, told, out)
-        except _Conflict as conflict:
+        except Conflict as conflict:
             self.calls.fail(told.call, "conflict", str(conflict), out)
             choice.told.remove(told)
 
-    def _begin(self, number: int, choice: _Choice, said: Called, out: Out) -> _Told:
+    def _begin(self, number: int, choice: _Choice, said: Called, out: Out) -> Told:
         call = self.calls.open(
             out, FUNCTION, choice=number, id=said.id, field=_ID, name=said.name, seen=said
         )
-        told = _Told(call)
+        told = Told(call)
         choice.told.append(told)
         return told
 
-    def _tell_values(self, told: _Told, said: Called, out: Out) -> None:
-        whole = self._json(said.args)
+    def _tell_values(self, told: Told, said: Called, out: Out) -> None:
+        whole = self.exact(said.args, told.call)
         # An empty object says nothing beside values, or while they are still to come.
         is_all = not (said.will_continue or said.partial_args or told.values)
         if whole.strip("{} \r\n\t") or (whole and is_all):
             told.say((), whole, False)
         for partial in said.partial_args or ():
-            value = self._value(partial)
+            value = self._value(partial, told.call)
             if value is not None and (text := told.say(*value)):
                 self.calls.append(told.call, text, out)
 
-    def _value(self, partial: dict[str, Raw]) -> tuple[Path, str, bool] | None:
+    def _value(self, partial: dict[str, Raw], call: Call) -> tuple[Path, str, bool] | None:
         """Where a partial value stands, its JSON text, and whether it is a piece of a string."""
-        said = {_camel(key): self._json(raw) for key, raw in partial.items()}
-        path = _path(said.pop("jsonPath", ""))
+        said = {_camel(key): self.exact(raw, call) for key, raw in partial.items()}
+        path = path_of(said.pop("jsonPath", ""))
         said.pop("willContinue", None)
         values = [(k, v) for k, v in said.items() if k.endswith("Value")]
         for key in said.keys() - dict(values).keys():
             self.scribe.note("wire.field_unknown", where=f"partialArgs[].{key}")
         key, text = next((v for v in values if v[1]), values[0] if values else ("", ""))
-        if key == "stringValue":
-            return path, text[1:-1], True
         if key == "nullValue":
             return path, "null", False
-        if key == "numberValue":  # a double that JSON cannot say comes as a text: "NaN"
-            text = text.strip('"')
-        return (path, text, False) if text else None
+        if key == "numberValue" and text.strip('"')[:1] in ("N", "I", "-"):
+            text = text.strip('"')  # a double that JSON cannot say comes as a text: "NaN"
+        if key not in VALUES or not text or text[0] not in VALUES[key]:
+            self.calls.taint(call, f"a value of its arguments could not be read ({key or 'none'})")
+            return None
+        return (path, text[1:-1], True) if key == "stringValue" else (path, text, False)
 
-    def _end_told(self, choice: _Choice, told: _Told, out: Out) -> None:
+    def _end_told(self, choice: _Choice, told: Told, out: Out) -> None:
         text = told.end()
         if told.ordered:
             if text:
@@ -448,28 +490,24 @@ class GeminiParser(Parser):
         choice.told.remove(told)
         self.calls.close(told.call, out)
 
-    def _json(self, raw: Raw) -> str:
-        """The exact text of a JSON value; nothing for null."""
-        try:
-            text = str(raw, "utf-8")
-        except UnicodeDecodeError:
-            self.scribe.note("wire.bad_utf8")
-            text = bytes(raw).decode("utf-8", "replace")
-        return "" if text == "null" else text
-
     # --- parts that are rare ----------------------------------------------------------------------
 
-    def _rare_part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
+    def _rare_part(self, number: int, choice: _Choice, part: Part, out: Out) -> bool:
+        """Is it one? Then it is told, and so is a text beside it."""
         known = [field for field in PARTS if getattr(part, field) is not None]
+        if not known:
+            bare = part.text is None and not part.thought_signature
+            if bare and part.unknown is not None:
+                self.unknown(part.unknown, "part", out)
+            for told in choice.told if bare else ():  # it may have been a piece of one of these
+                self.calls.taint(told.call, "a part came that says nothing")
+            return bare
+        if part.text:
+            self._text(number, choice, part, out)
         for field in known:
             PARTS[field](self, (number, choice, part), out)
             choice.kind = None
-        if known:
-            return
-        if part.thought_signature:
-            self._text(number, choice, part, out)
-        elif part.unknown is not None:
-            self.unknown(part.unknown, "part", out)
+        return True
 
     def _code(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         number, _, part = at
@@ -481,6 +519,8 @@ class GeminiParser(Parser):
         call.echo = _beside(said, {"id", "code"}) | _signature(part) or None
         if code := first_text(said.get("code")):
             self.calls.append(call, code, out)
+        elif said.get("code") != "":
+            self.calls.taint(call, "its code is no text")
         self.calls.close(call, out)
 
     def _server_call(self, at: tuple[int, _Choice, Part], out: Out) -> None:
@@ -492,7 +532,7 @@ class GeminiParser(Parser):
         )  # fmt: skip
         echo: Echo = {"toolType": said.tool_type} if said.tool_type else {}
         call.echo = echo | _signature(part) or None
-        if text := self._json(said.args):
+        if text := self.exact(said.args, call):
             self.calls.append(call, text, out)
         self.calls.close(call, out)
 
@@ -524,7 +564,7 @@ class GeminiParser(Parser):
         self, at: tuple[int, _Choice, Part], name: str, said: dict[str, Any], output: Any,
         how: tuple[str, bool], out: Out,
     ) -> None:  # fmt: skip
-        """Paired by id; without one, with the last call of that name that has no result."""
+        """Paired by id; without one, with the first call of that name that has no result."""
         number, _, part = at
         field, failed = how
         id = first_text(said.get("id"))
@@ -534,13 +574,22 @@ class GeminiParser(Parser):
         if call is not None:
             self._answered.add(call.ordinal)
         echo = {field: said} | _signature(part)
-        self.calls.result(out, output, id=id, call=call, choice=number, is_error=failed, echo=echo)
+        self.calls.result(
+            out, output, id=id, family=FAMILIES[field], call=call, choice=number, is_error=failed,
+            echo=echo,
+        )  # fmt: skip
 
     def _unanswered(self, number: int, name: str, id: str | None) -> Call | None:
-        for call in reversed(self.calls.all):
-            if call.choice == number and call.name == name and call.ordinal not in self._answered:
-                return call if id is None or call.wire_id is None else None
-        return None
+        """Calls and results without ids pair in order, the first with the first."""
+        for call in self.calls.all[self._queued :]:
+            self._waiting[call.choice, call.name].append(call)
+        self._queued = len(self.calls.all)
+        waiting = self._waiting.get((number, name))
+        while waiting and waiting[0].ordinal in self._answered:
+            waiting.popleft()
+        if not waiting or (id is not None and waiting[0].wire_id is not None):
+            return None
+        return waiting[0]
 
     def _media(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         """No event of ours carries media: passed on whole."""
@@ -593,22 +642,32 @@ class GeminiParser(Parser):
             self.scribe.note("finish.repeated", raw_reason=raw)
         if choice.reason not in (None, "stop") or self._failure is not None:
             return
-        choice.reason = reason
+        choice.reason, choice.raw_reason = reason, raw
         if raw in ERRORS:
             message = candidate.finish_message or f"the answer ended with {raw}"
             self._failure = Failure("provider_error", message, raw, ERRORS[raw])
         elif candidate.finish_message and reason != "stop":
             self.echo["finishMessage"] = candidate.finish_message
-        if (number == 0 or self.reason is None) and self.reason in (None, "stop"):
-            self.reason, self.raw_reason = reason, raw
+
+    def _done(self, out: Out) -> None:
+        """Proxies add the end mark of another wire: it says no more than the end of input does."""
+        self.end_of_input(out)
+        if self.reason is not None:
+            raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        """The reason is that of the first candidate; None unless every candidate has one."""
         if self._failure is not None:
             raise StreamFailed(self._failure)
         # Nothing but the last byte marks the end, so half an event behind a STOP is a cut.
         if self.scribe.counts["stream.cut_event"] or self._somebody_goes_on():
             self.reason = None
             return
+        if self._choices and self.reason is None:
+            first = self._choices[min(self._choices)]
+            self.reason, self.raw_reason = first.reason, first.raw_reason
+
+    def end_of_calls(self, out: Out) -> None:
         for number, choice in self._choices.items():
             reason = choice.reason or self.reason
             for told in choice.told:
@@ -622,12 +681,14 @@ class GeminiParser(Parser):
         blocked = self.reason == "content_filter"  # the prompt: no candidate has to say anything
         return not blocked and any(choice.reason is None for choice in self._choices.values())
 
+    def _count(self, said: Raw) -> None:
+        """The last frame that counts may say less than one before it: nothing that was said is lost."""
+        self._counts |= _counts(self._usage)
+        self._usage = said
+
     def usage(self) -> Usage | None:
-        try:
-            raw = plain(self._usage) if self._usage is not _ABSENT else None
-        except UNREADABLE:
-            raw = None
-        if not isinstance(raw, dict) or not raw:
+        raw = self._counts | _counts(self._usage)
+        if not raw:
             return None
         said = {_camel(key): value for key, value in raw.items()}
         return Usage(
@@ -638,22 +699,47 @@ class GeminiParser(Parser):
 
     # --- odd shapes -------------------------------------------------------------------------------
 
-    def _repaired(self, data: bytes, error: msgspec.ValidationError, event: str) -> bytes:
-        complaint = _even.complaint(error)
+    def _repaired(
+        self, data: bytes, error: msgspec.ValidationError, event: str, repairs: even.Repairs
+    ) -> bytes:
+        complaint = even.complaint(error)
         *at, field = map(str, complaint.path[-3:]) if complaint.unknown else ("",)
-        change: _even.Quirk | None = None
-        if "_" in field and _camel(field) in FIELDS:
+        change: even.Quirk | None = None
+        if "_" in field and field.islower() and _camel(field) in FIELDS:
             note, change = "wire.shape_odd", _in_camel_case
         elif at[:1] == ["parts"]:
-            note, change = "wire.field_unknown", lambda part: _set_aside(part, field)
-        if change is None or not _is_utf8(data):
-            return super()._repaired(data, error, event)
+            note, change = "wire.field_unknown", lambda part: self._set_aside(part, field)
+        if change is None or not _is_utf8(data) or not repairs.begin(complaint.path):
+            return super()._repaired(data, error, event, repairs)
         self.scribe.note(note, where=complaint.where)
-        return _even.change(data, complaint.path[:-1], change)
+        return even.change(data, complaint.path[:-1], change)
+
+    def is_loss(self, complaint: even.Complaint, value: bytes, beside: dict[str, Raw]) -> bool:
+        """Values that are not said to go on end their call: what stands there may say so."""
+        ends = "partialArgs" in beside and "willContinue" not in beside
+        return (complaint.unknown and ends) or super().is_loss(complaint, value, beside)
+
+    def _set_aside(self, part: bytes, field: str) -> bytes:
+        """A part with a field that we do not know: kept, in case that the part has no other."""
+        fields = _fields(part)
+        value = fields.pop(field)
+        if any(word in bytes(value) for word in self.CALL_WORDS):
+            self._loss = f"a part's {field} could not be read"
+        aside = {**_fields(fields.get("?", Raw(b"{}"))), field: value}
+        return msgspec.json.encode({**fields, "?": Raw(msgspec.json.encode(aside))})
 
     KINDS: ClassVar[dict[type, Handler]] = {HotChunk: _hot_chunk, Chunk: _chunk}
+    WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
 
 
+# A kind of partial value -> how its JSON text can begin.
+VALUES = {
+    "stringValue": '"',
+    "numberValue": "-0123456789NI",
+    "boolValue": "tf",
+    "structValue": "{",
+    "listValue": "[",
+}
 # The field that a part has -> what it says.
 PARTS: dict[str, Handler] = {
     "executable_code": GeminiParser._code,
@@ -683,173 +769,7 @@ class _BareOrSSE(SSE):
 FRAMERS: dict[str, type[JsonArray] | type[Whole]] = {"array": JsonArray, "json": Whole}
 
 
-# --- a call told value by value -----------------------------------------------------------------
-
-
-class _Conflict(Exception):
-    """The values of one call contradict each other."""
-
-
-class _Level(NamedTuple):
-    """An object or a list that is being written, and the keys or indexes it has."""
-
-    is_list: bool
-    seen: set[Step]
-
-    def mark(self, step: Step) -> str | None:
-        """What stands before the value at ``step``; None if it cannot stand next."""
-        if isinstance(step, int) is not self.is_list or step in self.seen:
-            return None
-        if self.is_list and step != len(self.seen):
-            return None
-        comma = "," if self.seen else ""
-        self.seen.add(step)
-        return comma if self.is_list else f"{comma}{_quoted(step)}:"
-
-
-class _Told:
-    """A call whose arguments come as (path, value): each as the JSON text that it adds.
-
-    Values in order are written as they come. One that belongs into something already written ends
-    that; the text is then built from all values when the call ends.
-    """
-
-    __slots__ = ("_in_string", "_levels", "_steps", "_where", "call", "ordered", "values")
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self.values: list[tuple[Path, str, bool]] = []
-        self.ordered = True
-        self._levels: list[_Level] = []
-        self._steps: list[Step] = []  # that lead into the levels after the first
-        self._where: Path | None = None  # the last value
-        self._in_string = False
-
-    def say(self, path: Path, text: str, is_string: bool) -> str:
-        """One more value, or one more piece of a string; the text to tell."""
-        self.values.append((path, text, is_string))
-        if not self.ordered:
-            return ""
-        if is_string and self._in_string and path == self._where:
-            return text
-        between = self._reach(path)
-        if between is None:
-            self.ordered = False
-            return ""
-        self._where, self._in_string = path, is_string
-        return f'{between}"{text}' if is_string else between + text
-
-    def end(self) -> str:
-        """What closes the text; the whole text if it could not be told in order."""
-        if not self.ordered:
-            return _built(self.values)
-        return self._leave(0) + "}" if self._levels else ""
-
-    def _reach(self, path: Path) -> str | None:
-        """The text between the last value and the one at ``path``."""
-        if not path:
-            return None
-        shared = 0
-        for mine, its in zip(self._steps, path[:-1], strict=False):
-            if mine != its:
-                break
-            shared += 1
-        text = self._leave(shared) if self._levels else self._enter(path[0])
-        for step, inner in zip(path[shared:], (*path[shared + 1 :], None), strict=True):
-            mark = self._levels[-1].mark(step)
-            if mark is None:
-                return None
-            text += mark
-            if inner is not None:
-                self._steps.append(step)
-                text += self._enter(inner)
-        return text
-
-    def _enter(self, step: Step) -> str:
-        is_list = isinstance(step, int)
-        self._levels.append(_Level(is_list, set()))
-        return "[" if is_list else "{"
-
-    def _leave(self, depth: int) -> str:
-        """Close the string and all levels that lie deeper."""
-        text = '"' if self._in_string else ""
-        self._in_string = False
-        while len(self._levels) > depth + 1:
-            text += "]" if self._levels.pop().is_list else "}"
-            self._steps.pop()
-        return text
-
-
-class _Leaf(NamedTuple):
-    texts: list[str]
-    is_string: bool
-
-
-Tree: TypeAlias = dict[Step, Any]  # step -> Tree or _Leaf
-
-
-def _built(values: list[tuple[Path, str, bool]]) -> str:
-    """The JSON text of values in any order."""
-    top: Tree = {}
-    for path, text, is_string in values:
-        tree = top
-        for step in ("$", *path)[:-1]:
-            tree = tree.setdefault(step, {})
-            if isinstance(tree, _Leaf):
-                raise _Conflict(f"a value stands both at and below {step!r}")
-        last = path[-1] if path else "$"
-        leaf = tree.setdefault(last, _Leaf([], is_string))
-        if not isinstance(leaf, _Leaf) or leaf.is_string is not is_string:
-            raise _Conflict(f"two kinds of value at {last!r}")
-        if not is_string and leaf.texts and leaf.texts != [text]:
-            raise _Conflict(f"two values at {last!r}")
-        if is_string or not leaf.texts:
-            leaf.texts.append(text)
-    return _written(top["$"])
-
-
-def _written(node: Any) -> str:
-    if isinstance(node, _Leaf):
-        text = "".join(node.texts)
-        return f'"{text}"' if node.is_string else text
-    if all(isinstance(step, str) for step in node):
-        return "{" + ",".join(f"{_quoted(k)}:{_written(v)}" for k, v in node.items()) + "}"
-    if node.keys() != set(range(len(node))):
-        raise _Conflict("a list with gaps or keys in it")
-    return "[" + ",".join(_written(node[index]) for index in range(len(node))) + "]"
-
-
-_step = re.compile(
-    r"""\.?([^.\[\]'"$][^.\[\]]*)"""  # .name
-    r"""|\[(\d{1,9})\]"""  # [0]
-    r"""|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""",  # ['odd name']
-    re.S,
-)
-MAX_DEPTH = 200  # beyond what arguments may have, and short of Python's own limit
-
-
-def _path(quoted: str) -> Path:
-    """The steps of a path: ``$.a[0]['b c']`` -> ("a", 0, "b c")."""
-    try:
-        text = plain(quoted.encode())
-    except UNREADABLE:
-        text = None
-    if not isinstance(text, str):
-        raise _Conflict("a value without a path")
-    at = 1 if text.startswith("$") else 0
-    steps: list[Step] = []
-    while at < len(text):
-        match = _step.match(text, at)
-        if match is None or len(steps) > MAX_DEPTH:
-            raise _Conflict(f"a path that we cannot read: {text[:80]!r}")
-        name, index, *in_quotes = match.groups()
-        key = next((k for k in in_quotes if k is not None), None)
-        steps.append(int(index) if index else name or re.sub(r"\\(.)", r"\1", key or ""))
-        at = match.end()
-    return tuple(steps)
-
-
-def _continued(told: list[_Told], said: Called) -> _Told | None:
+def _continued(told: list[Told], said: Called) -> Told | None:
     """The call that a part goes on with, or None if it begins one.
 
     ``willContinue`` promises that the next part without an id belongs to the same call; some repeat
@@ -898,7 +818,7 @@ def _in_camel_case(value: bytes) -> bytes:
     try:
         fields = _fields(value)
     except msgspec.DecodeError as error:
-        raise _even.Uneven("not an object") from error
+        raise even.Uneven("not an object") from error
     return msgspec.json.encode({_camel(k): v for k, v in fields.items() if bytes(v) != b"null"})
 
 
@@ -908,14 +828,6 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _set_aside(part: bytes, field: str) -> bytes:
-    """A part with a field that we do not know: kept, in case that the part has no other."""
-    fields = _fields(part)
-    value = fields.pop(field)
-    aside = {**_fields(fields.get("?", Raw(b"{}"))), field: value}
-    return msgspec.json.encode({**fields, "?": Raw(msgspec.json.encode(aside))})
 
 
 def _signature(part: Part) -> Echo:
@@ -930,8 +842,13 @@ def _tool_name(tool_type: str | None) -> str:
     return (tool_type or "server_tool").lower()
 
 
-def _quoted(text: Step) -> str:
-    return msgspec.json.encode(text).decode()
+def _counts(usage: Raw) -> dict[str, Any]:
+    """The counts that a frame says; what is null is not said."""
+    try:
+        said = plain(usage) if usage is not _ABSENT else None
+    except UNREADABLE:
+        said = None
+    return {k: v for k, v in said.items() if v is not None} if isinstance(said, dict) else {}
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -945,3 +862,6 @@ def _failure(error: Any) -> Failure:
     code = first_text(error.get("status")) or (None if number is None else str(number))
     message = first_text(error.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code, bool({code, str(number)} & RETRYABLE))
+
+
+PARSER = GeminiParser

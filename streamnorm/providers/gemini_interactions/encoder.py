@@ -9,16 +9,16 @@ leaves the history with the provider sends only what is new, and ``previous_inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
-from ...events import ProviderToolResult
-from ...ids import Grammar
-from ...names import DOTTED
-from ...schemas import Dialect
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...encoding.ids import Grammar
+from ...encoding.names import DOTTED
+from ...encoding.schemas import Dialect
+from ...text.written import in_base64
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Encoder, Entry, Said, in_base64
 from .parser import ITEMS
 
 __all__ = ["ENCODER", "InteractionsEncoder"]
@@ -32,8 +32,6 @@ class InteractionsEncoder(Encoder):
     """One request for an interaction."""
 
     name = "gemini_interactions"
-    path = "/v1beta/interactions"
-    container = "input"
     grammar = Grammar("[!-~]{1,128}")
     naming = DOTTED
     dialect = Dialect(
@@ -47,6 +45,7 @@ class InteractionsEncoder(Encoder):
     )  # fmt: skip
     choice_at = ("generation_config", "tool_choice")
     narrowed = {}
+    says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         settings = dict(tools)
@@ -56,17 +55,17 @@ class InteractionsEncoder(Encoder):
         said = {
             "model": self.options.model,
             "system_instruction": system,
-            "input": [step for said in talk for step in self.said(said)],
+            "input": self.entries(talk),
             **settings,
             "generation_config": config or None,
             "stream": self.options.stream or None,
         }
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     def assistant(self, said: Said) -> list[Entry]:
-        return [step for part in said.parts for step in PARTS[type(part)](self, part)]
+        return self.parts(said)
 
-    def _text(self, part: Text) -> list[Entry]:
+    def text(self, part: Text) -> list[Entry]:
         if not part.text:
             return []
         content: Entry = {"type": "text", "text": part.text}
@@ -74,7 +73,7 @@ class InteractionsEncoder(Encoder):
             content["annotations"] = list(part.citations)
         return [{"type": "model_output", "content": [content]}]
 
-    def _reasoning(self, part: Reasoning) -> list[Entry]:
+    def reasoning(self, part: Reasoning) -> list[Entry]:
         step: Entry = {"type": "thought"}
         for echo in part.echoes:
             step |= echo
@@ -82,7 +81,7 @@ class InteractionsEncoder(Encoder):
             step["summary"] = [{"type": "text", "text": part.text}]
         return [step]
 
-    def _call(self, part: Called) -> list[Entry]:
+    def called(self, part: Called) -> list[Entry]:
         call = part.call
         hosted = call.runs_on == "provider"
         step: Entry = {"type": STEPS.get(call.family, "function_call"), "id": part.id}
@@ -92,12 +91,8 @@ class InteractionsEncoder(Encoder):
             step["arguments"] = call.arguments
         return [{**step, **part.echo}]
 
-    def _result_of_server(self, part: ProviderToolResult) -> list[Entry]:
-        return [part.echo] if isinstance(part.echo, dict) else []
-
     def user(self, said: Said) -> list[Entry]:
-        content = [_piece(part) for part in said.parts if isinstance(part, Text | Media)]
-        return [{"type": "user_input", "content": content}]
+        return [{"type": "user_input", "content": [_piece(part) for part in said.pieces]}]
 
     def answers(self, said: Said) -> list[Entry]:
         return [self._answer(answer) for answer in said.answers]
@@ -113,10 +108,8 @@ class InteractionsEncoder(Encoder):
         return {**step, "is_error": True} if answer.result.is_error else step
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said: Entry = {"type": "function", "name": name, "description": tool.description}
-        if not tool.description:
-            del said["description"]
-        return {**said, "parameters": schema}
+        said = {"type": "function", "name": name, "description": tool.description or None}
+        return {**filled(said), "parameters": schema}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         said: Any = MODES.get(choice.mode)
@@ -124,8 +117,6 @@ class InteractionsEncoder(Encoder):
             mode = "any" if choice.mode == "tool" else "validated"
             names = [name for tool, name in tools if tool.name in choice.names]
             said = {"allowed_tools": {"mode": mode, "tools": names}}
-        if not choice.parallel:
-            self.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
         return {"generation_config": {"tool_choice": said}}
 
 
@@ -135,10 +126,4 @@ def _piece(part: Text | Media) -> Entry:
     return {"type": part.modality, "data": in_base64(part.data), "mime_type": part.type}
 
 
-PARTS: Mapping[type, Callable[[InteractionsEncoder, Any], list[Entry]]] = {
-    Text: InteractionsEncoder._text,
-    Reasoning: InteractionsEncoder._reasoning,
-    Called: InteractionsEncoder._call,
-    ProviderToolResult: InteractionsEncoder._result_of_server,
-}
 ENCODER = InteractionsEncoder

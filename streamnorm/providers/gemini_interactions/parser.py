@@ -16,7 +16,23 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ...calls import Call, Kind, State
+from ...core import even
+from ...core.calls import Call, Evidence, Kind, State
+from ...core.parser import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Parser,
+    Payload,
+    StreamFailed,
+    StreamOver,
+    Word,
+    count,
+    first_text,
+    items_of,
+)
+from ...core.row import Item
 from ...events import (
     Citation,
     Echo,
@@ -30,24 +46,8 @@ from ...events import (
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
-from .._base import (
-    Decode,
-    Failure,
-    Handler,
-    Heading,
-    Item,
-    Parser,
-    StreamFailed,
-    StreamOver,
-    Wire,
-    Word,
-    count,
-    first_text,
-    items_of,
-    plain,
-)
 
-__all__ = ["ITEMS", "InteractionsParser"]
+__all__ = ["ITEMS", "PARSER", "InteractionsParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -56,7 +56,7 @@ Out: TypeAlias = list[Event]
 _ABSENT = Raw()
 
 
-class Step(Wire):
+class Step(Payload):
     """What a step says when it starts, and what a delta adds: their fields are the same."""
 
     type: Literal[
@@ -94,31 +94,31 @@ class Step(Wire):
     channels: Any = None
 
 
-class StepStart(Wire, tag="step.start", tag_field="event_type"):
+class StepStart(Payload, tag="step.start", tag_field="event_type"):
     step: Step
-    index: int = 0
+    index: int = -1
     event_id: Any = None
 
 
-class Metadata(Wire):
+class Metadata(Payload):
     total_usage: dict[str, Any] | None = None
 
 
-class StepDelta(Wire, tag="step.delta", tag_field="event_type"):
+class StepDelta(Payload, tag="step.delta", tag_field="event_type"):
     delta: Step
-    index: int = 0
+    index: int = -1
     event_id: Any = None
     metadata: Metadata | None = None
 
 
-class StepStop(Wire, tag="step.stop", tag_field="event_type"):
-    index: int = 0
+class StepStop(Payload, tag="step.stop", tag_field="event_type"):
+    index: int = -1
     event_id: Any = None
     usage: dict[str, Any] | None = None
     step_usage: Any = None
 
 
-class Interaction(Wire):
+class Interaction(Payload):
     status: str | None = None
     usage: dict[str, Any] | None = None
     steps: list[Step] | None = None
@@ -142,17 +142,17 @@ class Interaction(Wire):
     output_text: Any = None
 
 
-class Created(Wire, tag="interaction.created", tag_field="event_type"):
+class Created(Payload, tag="interaction.created", tag_field="event_type"):
     interaction: Interaction | None = None
     event_id: Any = None
 
 
-class Completed(Wire, tag="interaction.completed", tag_field="event_type"):
+class Completed(Payload, tag="interaction.completed", tag_field="event_type"):
     interaction: Interaction | None = None
     event_id: Any = None
 
 
-class StatusUpdate(Wire, tag="interaction.status_update", tag_field="event_type"):
+class StatusUpdate(Payload, tag="interaction.status_update", tag_field="event_type"):
     status: str | None = None
     usage: dict[str, Any] | None = None
     continuation_token: Any = None
@@ -160,12 +160,12 @@ class StatusUpdate(Wire, tag="interaction.status_update", tag_field="event_type"
     event_id: Any = None
 
 
-class Error(Wire, tag="error", tag_field="event_type"):
+class Error(Payload, tag="error", tag_field="event_type"):
     error: Any = None
     event_id: Any = None
 
 
-Payload: TypeAlias = StepDelta | StepStart | StepStop | Created | Completed | StatusUpdate | Error
+Payloads: TypeAlias = StepDelta | StepStart | StepStop | Created | Completed | StatusUpdate | Error
 
 
 class _Opening(msgspec.Struct, frozen=True):
@@ -201,13 +201,18 @@ ITEMS = (
       for tool, family, runs_on, _ in _TOOLS),
 )  # fmt: skip
 CALLS = {i.type: Kind(i.family, i.runs_on) for i in ITEMS if i.role == "call"}  # type: ignore[arg-type]
-RESULTS = {i.type for i in ITEMS if i.role == "output"}
+RESULTS = {i.type: i.family for i in ITEMS if i.role == "output"}
+OF_CALLS = {*CALLS, "arguments_delta"}  # deltas that can be of a call
 NAMED = {"function_call", "mcp_server_tool_call"}  # the others take the name of their tool
 MEDIA = {"image", "audio", "video", "document"}
 # Beside these, what a call step says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "arguments"}
 RETRYABLE = {"unavailable", "resource_exhausted", "internal", "deadline_exceeded",
              "429", "500", "503", "504"}  # fmt: skip
+
+
+# Where a step stands: its index. One that says none has a place as well, -1.
+Placed: TypeAlias = tuple[int, Step]
 
 
 class _Result:
@@ -240,13 +245,25 @@ class InteractionsParser(Parser):
     END = "interaction.completed"
     MARKED = False  # [DONE] may follow, or not
     TYPE_FIELD = "event_type"
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payload).decode)
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "completed": "stop",
         "requires_action": "tool_calls",
         "requires_continuation": "pause",
         "incomplete": "length",
         "budget_exceeded": "length",
+    }
+    EVIDENCE = Evidence(
+        "step.stop of its index",
+        "the final interaction",
+        "status completed or requires_action",
+        "at step.stop",
+    )
+    CALL_TEXTS = ("delta.arguments", "step.arguments")
+    CALL_KEYS = ("index", "step.type")
+    CALL_WORDS = (b'"arguments"', b'_call"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "index": ("wire.shape_odd", even.integer)
     }
     GOING_ON: ClassVar[set[str | None]] = {None, "", "in_progress", "queued"}
 
@@ -278,15 +295,27 @@ class InteractionsParser(Parser):
         kind = str(said.get("event_type", "?"))
         return f"{kind}/{inner['type']}" if isinstance(inner, dict) and "type" in inner else kind
 
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        index = payload.get("index")
+        if not isinstance(index, int):
+            return None
+        return [self._calls[index]] if index in self._calls else []
+
     # --- steps ------------------------------------------------------------------------------------
 
     def _step_delta(self, p: StepDelta, out: Out) -> None:
         if p.metadata is not None:
             self._count(p.metadata.total_usage)
         DELTAS[p.delta.type](self, (p.index, p.delta), out)
+        if p.index in self._calls and p.delta.type not in OF_CALLS:
+            call = self._calls[p.index]
+            if call.state < State.CLOSED:
+                self.calls.taint(call, "something else came in place of its arguments")
 
     def _step_start(self, p: StepStart, out: Out) -> None:
         self._steps.add(p.index)
+        if p.step.type not in CALLS:
+            self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)
 
     def _step_stop(self, p: StepStop, out: Out) -> None:
@@ -299,16 +328,16 @@ class InteractionsParser(Parser):
 
     # --- text and thoughts ------------------------------------------------------------------------
 
-    def _text(self, p: tuple[int, Step], out: Out) -> None:
+    def _text(self, p: Placed, out: Out) -> None:
         if p[1].text:
             out.append(TextDelta(p[1].text, p[0]))
         self._cited(p, out)
 
-    def _cited(self, p: tuple[int, Step], out: Out) -> None:
+    def _cited(self, p: Placed, out: Out) -> None:
         for annotation in p[1].annotations or ():
             out.append(Citation(p[0], annotation))
 
-    def _output_start(self, p: tuple[int, Step], out: Out) -> None:
+    def _output_start(self, p: Placed, out: Out) -> None:
         index, step = p
         for content in _contents(step.content):
             if text := _text_of(content):
@@ -320,12 +349,12 @@ class InteractionsParser(Parser):
         if step.error is not None:
             self._failure = _failure(step.error)
 
-    def _thought_start(self, p: tuple[int, Step], out: Out) -> None:
+    def _thought_start(self, p: Placed, out: Out) -> None:
         for content in _contents(p[1].summary):
             self._summarized(p[0], content, out)
         self._signature(p, out)
 
-    def _thought(self, p: tuple[int, Step], out: Out) -> None:
+    def _thought(self, p: Placed, out: Out) -> None:
         for content in _contents(p[1].content):
             self._summarized(p[0], content, out)
 
@@ -335,46 +364,67 @@ class InteractionsParser(Parser):
         elif str(content.get("type")) in MEDIA:
             out.append(Unrecognized(f"media/thought_summary.{content['type']}", content))
 
-    def _signature(self, p: tuple[int, Step], out: Out) -> None:
+    def _signature(self, p: Placed, out: Out) -> None:
         if p[1].signature:
             echo: Echo = {"type": "thought", "signature": p[1].signature}
             out.append(ReasoningDelta("", p[0], 0, echo))
 
-    def _media(self, p: tuple[int, Step], out: Out) -> None:
+    def _media(self, p: Placed, out: Out) -> None:
         """No event of ours carries media: passed on whole."""
         out.append(Unrecognized(f"media/{p[1].type}", _said(p[1])))
 
-    def _nothing(self, p: tuple[int, Step], out: Out) -> None:
+    def _nothing(self, p: Placed, out: Out) -> None:
         """What the caller said himself."""
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_start(self, p: tuple[int, Step], out: Out) -> None:
+    def _call_start(self, p: Placed, out: Out) -> None:
         index, step = p
-        if (held := self._calls.get(index)) is not None and held.state < State.CLOSED:
+        held = self._calls.get(index)
+        if self.calls.restarts(held, step.id, _name(step), out):
+            return
+        if held is not None:
             self.scribe.note("call.index_reused", index=index)
-        call = self._calls[index] = self.calls.open(
-            out, CALLS[step.type], id=step.id, field="step.id", name=_name(step), seen=_said(step)
-        )
+        call = self.calls.open(
+            out, CALLS[step.type], id=step.id, field="step.id", name=_name(step), seen=_said(step),
+            place=index,
+        )  # fmt: skip
+        self._calls[index] = call
+        if index < 0:
+            self.calls.taint(call, "it does not say its place")
         self._keep_echo(call, step)
-        text = self._json(step.arguments)
+        text = self.exact(step.arguments, call)
         if text.strip("{} \r\n\t"):  # an empty object stands there before any fragment
             self._given[call.ordinal] = text
 
-    def _arguments(self, p: tuple[int, Step], out: Out) -> None:
+    def _arguments(self, p: Placed, out: Out) -> None:
         """A fragment of a function's arguments, or an object with all of them."""
         index, delta = p
         call = self._calls.get(index)
         if call is None:
-            self.calls.astray(index=index)
+            self.calls.astray(index, index=index)
             return
         self._keep_echo(call, delta)
-        text = self._json(delta.arguments)
+        other = delta.type in CALLS and CALLS[delta.type] is not call.kind
+        if other or delta.id not in (None, "", call.wire_id):
+            self.calls.taint(call, "what came in its place is of another call")
+        text = self.exact(delta.arguments, call)
         if text.startswith('"'):
-            if fragment := plain(text.encode()):
+            if fragment := self.sound(text.encode())[0]:
                 self.calls.append(call, fragment, out)
-        elif text.strip("{} \r\n\t"):
-            self.calls.settle(call, text, out)
+        elif text.startswith("{"):
+            self._object(call, text, out)
+        else:
+            self.calls.taint(call, "a fragment of its arguments is neither text nor an object")
+
+    def _object(self, call: Call, text: str, out: Out) -> None:
+        """All arguments at once: there can be nothing beside them."""
+        if not text.strip("{} \r\n\t"):
+            return
+        if call.fragments:
+            self.calls.taint(call, "an object came between the fragments of its arguments")
+        else:
+            self.calls.append(call, text, out)
 
     def _fill_from_start(self, call: Call, out: Out) -> None:
         """What the step's start brought counts unless the deltas said it: never twice."""
@@ -392,22 +442,13 @@ class InteractionsParser(Parser):
         if said:
             call.echo = {**(call.echo or {}), **said}
 
-    def _json(self, raw: Raw) -> str:
-        """The exact text of a JSON value; nothing for null."""
-        try:
-            text = str(raw, "utf-8")
-        except UnicodeDecodeError:
-            self.scribe.note("wire.bad_utf8")
-            text = bytes(raw).decode("utf-8", "replace")
-        return "" if text == "null" else text
-
     # --- results ----------------------------------------------------------------------------------
 
-    def _result_start(self, p: tuple[int, Step], out: Out) -> None:
+    def _result_start(self, p: Placed, out: Out) -> None:
         self._tell_result(p[0], out)
         self._results[p[0]] = _Result(p[1])
 
-    def _result(self, p: tuple[int, Step], out: Out) -> None:
+    def _result(self, p: Placed, out: Out) -> None:
         held = self._results.get(p[0])
         if held is None:
             held = self._results[p[0]] = _Result(msgspec.structs.replace(p[1], result=None))
@@ -422,8 +463,9 @@ class InteractionsParser(Parser):
         if held.output is not None:
             echo["result"] = held.output
         self.calls.result(
-            out, held.output, id=step.call_id, is_error=bool(step.is_error), echo=echo
-        )
+            out, held.output, id=step.call_id, family=RESULTS[step.type],
+            is_error=bool(step.is_error), echo=echo,
+        )  # fmt: skip
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -434,13 +476,25 @@ class InteractionsParser(Parser):
     def _completed(self, p: Completed, out: Out) -> None:
         said = p.interaction or Interaction()
         self._count(said.usage)
-        if not self._steps:  # else it says again what the steps said
+        if self._steps:
+            self._reconcile(said.steps or [], out)
+        else:
             for index, step in enumerate(said.steps or ()):
                 self._step_start(StepStart(step, index), out)
                 self._step_stop(StepStop(index), out)
         if said.errors:
             self._failure = _failure(said.errors[0])
         self._hear_status(said.status or "completed", said.continuation_token)
+
+    def _reconcile(self, steps: list[Step], out: Out) -> None:
+        """The final interaction says again what the steps said."""
+        said = {step.id: step for step in steps if step.type in CALLS and step.id}
+        for call in self.calls.unfinished() if steps else ():
+            step = said.get(call.wire_id or "")
+            if step is None:
+                self.calls.fail(call, "conflict", "the final interaction has no such call", out)
+            elif text := self.exact(step.arguments, call):
+                self.calls.settle(call, text, out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
         self._count(p.usage)
@@ -464,21 +518,21 @@ class InteractionsParser(Parser):
     def _done(self, out: Out) -> None:
         """[DONE] says that no more comes, not that the answer is whole."""
         self.end_of_input(out)
-        if self.reason is not None:
-            raise StreamOver
+        if self.reason is None:
+            raise StreamFailed(
+                Failure("truncated", "the stream ended before its end mark", None, True)
+            )
+        raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
         for index in list(self._results):
             self._tell_result(index, out)
         if self._failure is not None:
             raise StreamFailed(self._failure)
-        if self.reason is None:
-            return
+
+    def end_of_calls(self, out: Out) -> None:
         for call in self.calls.unfinished():
-            if call.state < State.CLOSED:
-                self.scribe.note("call.unclosed", call_id=call.id)
-                self._fill_from_start(call, out)
-        self.calls.end_turn(out, self.reason)
+            self._fill_from_start(call, out)
 
     def _error(self, p: Error, out: Out) -> None:
         raise StreamFailed(_failure(p.error))
@@ -566,3 +620,6 @@ def _failure(error: Any) -> Failure:
     code = next((str(c) for c in (said.get("code"), said.get("status")) if c), None)
     message = first_text(said.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code, (code or "").lower() in RETRYABLE)
+
+
+PARSER = InteractionsParser

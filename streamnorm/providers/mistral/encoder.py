@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
-from ...ids import Grammar
-from ...schemas import ANY_KEYWORD
+from ...encoding.encoder import Answer, Body, Called, Entry, Said
+from ...encoding.ids import Grammar
+from ...encoding.schemas import ANY_KEYWORD
+from ...text.written import data_uri
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Entry, Said, data_uri
 from ..openai_chat.encoder import ChatEncoder
 
 __all__ = ["ENCODER", "MistralEncoder"]
@@ -57,17 +58,17 @@ class MistralEncoder(ChatEncoder):
         said = super().answer(answer)
         return {**said, "name": answer.called.name}
 
-    def shown(self, answer: Answer) -> list[Media]:
+    def shown(self, said: Said) -> list[Entry]:
         """A user may not speak between results and the answer to them: pictures are described."""
-        if self.options.images == "user" and answer.result.media:
+        if said.pictures:
             self.drop("results", "images", "this wire takes no user message after results")
         return []
 
     def piece(self, part: Text | Media) -> Entry:
         if isinstance(part, Media) and part.modality == "image":
-            return {"type": "image_url", "image_url": data_uri(part)}
+            return {"type": "image_url", "image_url": data_uri(part.data, part.type)}
         if isinstance(part, Media) and part.type == "application/pdf":
-            return {"type": "document_url", "document_url": data_uri(part)}
+            return {"type": "document_url", "document_url": data_uri(part.data, part.type)}
         return super().piece(part) if isinstance(part, Text) else super().piece(Text(part.summary))
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:

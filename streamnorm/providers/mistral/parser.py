@@ -13,11 +13,13 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from .._base import Decode, Handler, Item, StreamFailed, Wire, count, first_text
-from ..openai_chat.parser import ChatParser, Entry, _failure
+from ...core.parser import Decode, Handler, Payload, StreamFailed, count
+from ...core.row import Item
+from ...events import Echo, Event, FinishReason, TextDelta, Usage
+from ..openai_chat.entries import Entry
+from ..openai_chat.parser import ChatParser, failure_of
 
-__all__ = ["ITEMS", "MistralParser"]
+__all__ = ["ITEMS", "PARSER", "MistralParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -25,10 +27,11 @@ Out: TypeAlias = list[Event]
 # One set of types is enough here: this wire has few fields. They stand in the order of the wire.
 
 
-class Delta(Wire):
+class Delta(Payload):
     role: str | None = None
     content: str | list[Any] | None = None
     tool_calls: list[Entry] | None = None
+    error: Any = None
     # Known, and of no use to us.
     index: Any = None
     metadata: Any = None
@@ -37,17 +40,18 @@ class Delta(Wire):
     tool_call_id: Any = None
 
 
-class Choice(Wire):
+class Choice(Payload):
     index: int = 0
     delta: Delta | None = None
     finish_reason: str | None = None
+    error: Any = None
     # Known, and of no use to us.
     logprobs: Any = None
     prompt_logprobs: Any = None
     message: Any = None
 
 
-class Chunk(Wire):
+class Chunk(Payload):
     # ``id`` and ``model`` are read once, by ``heading``.
     id: Any = None
     object: Any = None
@@ -88,6 +92,7 @@ class MistralParser(ChatParser):
     """One Mistral chat stream."""
 
     name = "mistral"
+    SIGNED: ClassVar[Echo] = {"type": "thinking"}
     decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Chunk).decode)
     decode_all: ClassVar[Decode | None] = None
     REASONS: ClassVar[dict[str, FinishReason]] = {
@@ -95,7 +100,7 @@ class MistralParser(ChatParser):
         "length": "length",
         "model_length": "length",
         "tool_calls": "tool_calls",
-        "error": "stop",  # told as a failure in the end
+        "error": "other",  # told as a failure in the end
     }
 
     def means(self, payload: Any) -> bool:
@@ -108,71 +113,38 @@ class MistralParser(ChatParser):
         )
 
     def _payload(self, p: Chunk, out: Out) -> None:
+        refused = p.message is not None and p.choices is None
+        if p.error is not None or p.object == "error" or p.detail is not None or refused:
+            self._error(p)
         for choice in p.choices or ():
+            self._choice(choice.index)
             if choice.delta is not None:
                 self._delta(choice.index, choice.delta, out)
-            if choice.index:
-                self._more_choices.add(choice.index)
+            if choice.error is not None:
+                self._fail(failure_of(choice.error))
             if choice.finish_reason:
                 self._finish_choice(choice.index, choice.finish_reason, out)
-        self._objects = False
+                said = choice.delta is not None and bool(choice.delta.tool_calls)
+                self._choice(choice.index).beside = said
         if p.usage is not None:
             self._count(p.usage)
-        if p.error is not None or p.object == "error" or p.detail is not None:
-            self._error(p)
 
     def _delta(self, number: int, delta: Delta, out: Out) -> None:
         content = delta.content
+        if delta.error is not None:
+            self._fail(failure_of(delta.error))
         if isinstance(content, list):
             self._content(number, content, out)
         elif content:
             out.append(TextDelta(content, 0, number))
         if delta.tool_calls:
-            self._entries(number, delta.tool_calls, out)
+            self._choice(number).hear(delta.tool_calls, out, objects=self.even_objects)
 
     def _error(self, p: Chunk) -> None:
         said = p.error if p.error is not None else p.message if p.message is not None else p.detail
         if isinstance(said, dict):
-            raise StreamFailed(_failure(said))
-        raise StreamFailed(_failure({"message": said, "code": p.code, "type": p.type}))
-
-    # --- content that is a list -----------------------------------------------------------------
-
-    def _content(self, number: int, chunks: list[Any], out: Out) -> None:
-        for chunk in chunks:
-            kind = str(chunk.get("type", "text")) if isinstance(chunk, dict) else "?"
-            handler = CHUNKS.get(kind)
-            if handler is not None:
-                handler(self, (number, chunk), out)
-            else:
-                self.unknown({"type": f"content/{kind}", "chunk": chunk}, "content", out)
-
-    def _text(self, p: tuple[int, dict[str, Any]], out: Out) -> None:
-        if text := first_text(p[1].get("text")):
-            out.append(TextDelta(text, 0, p[0]))
-
-    def _thinking(self, p: tuple[int, dict[str, Any]], out: Out) -> None:
-        number, chunk = p
-        thoughts = chunk.get("thinking")
-        for thought in thoughts if isinstance(thoughts, list) else ({"text": thoughts},):
-            self._thought(number, thought, out)
-        if signature := chunk.get("signature"):
-            echo = {"type": "thinking", "signature": signature}
-            out.append(ReasoningDelta("", 0, number, echo))
-
-    def _thought(self, number: int, thought: Any, out: Out) -> None:
-        said = thought if isinstance(thought, dict) else {"text": thought}
-        if text := first_text(said.get("text")):
-            out.append(ReasoningDelta(text, 0, number))
-        elif said.get("type", "text") != "text":  # a reference to a source, or to a tool's output
-            out.append(Citation(0, said))
-
-    def _reference(self, p: tuple[int, dict[str, Any]], out: Out) -> None:
-        out.append(Citation(0, p[1]))
-
-    def _media(self, p: tuple[int, dict[str, Any]], out: Out) -> None:
-        """No event of ours carries media: passed on whole."""
-        out.append(Unrecognized(f"media/content.{p[1]['type']}", p[1]))
+            raise StreamFailed(failure_of(said))
+        raise StreamFailed(failure_of({"message": said, "code": p.code, "type": p.type}))
 
     # --- usage ----------------------------------------------------------------------------------
 
@@ -186,13 +158,4 @@ class MistralParser(ChatParser):
     KINDS: ClassVar[dict[type, Handler]] = {Chunk: _payload}
 
 
-CHUNKS: dict[str, Handler] = {
-    "text": MistralParser._text,
-    "thinking": MistralParser._thinking,
-    "reference": MistralParser._reference,
-    "tool_reference": MistralParser._reference,
-    **dict.fromkeys(
-        ("image_url", "document_url", "file", "input_audio", "resource", "resource_link"),
-        MistralParser._media,
-    ),
-}
+PARSER = MistralParser

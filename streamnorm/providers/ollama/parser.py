@@ -14,27 +14,27 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from ...events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
-from ...framing import Framer
-from ...framing.lines import Lines
-from ...framing.sse import SSE
-from .. import _even
-from .._base import (
+from ...core import even
+from ...core.calls import Call, Evidence
+from ...core.parser import (
     Decode,
     Failure,
     Handler,
     Heading,
-    Item,
     Parser,
+    Payload,
     StreamFailed,
     StreamOver,
-    Wire,
     count,
     first_text,
-    plain,
 )
+from ...core.row import Item
+from ...events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...framing import Framer
+from ...framing.lines import Lines
+from ...framing.sse import SSE
 
-__all__ = ["ITEMS", "OllamaParser"]
+__all__ = ["ITEMS", "PARSER", "OllamaParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -42,20 +42,20 @@ Out: TypeAlias = list[Event]
 # Fields stand in the order of the wire: msgspec looks for the next field first.
 
 
-class Function(Wire):
+class Function(Payload):
     index: Any = None  # every entry is a new call, whatever its index is
     name: str | None = None
     arguments: Raw = Raw()  # exact, as it becomes the call's raw text
     description: Any = None
 
 
-class Entry(Wire):
+class Entry(Payload):
     id: str | None = None
     type: Any = None
     function: Function | None = None
 
 
-class Message(Wire):
+class Message(Payload):
     role: Any = None
     content: str | None = None
     thinking: str | None = None
@@ -66,7 +66,7 @@ class Message(Wire):
     tool_call_id: Any = None
 
 
-class Line(Wire):
+class Line(Payload):
     model: Any = None
     remote_model: Any = None
     remote_host: Any = None
@@ -130,9 +130,14 @@ class OllamaParser(Parser):
         "load": "stop",  # nothing was asked: the model was loaded …
         "unload": "stop",  # … or unloaded
     }
-    QUIRKS: ClassVar[dict[str, tuple[str, _even.Quirk]]] = {
-        "message.tool_calls": ("wire.shape_odd", lambda v: b"[" + v + b"]"),
-        "message.tool_calls[].id": ("wire.shape_odd", _even.json_text),
+    EVIDENCE = Evidence(
+        "the message that holds it", "nothing", "done: true with a known reason", "at the message"
+    )
+    CALL_TEXTS = ("message.tool_calls[].function.arguments", "tool_calls[].function.arguments")
+    CALL_WORDS = (b'"function"', b'"arguments"', b'"tool_calls"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "message.tool_calls": ("wire.shape_odd", even.wrapped),
+        "message.tool_calls[].id": ("wire.shape_odd", even.number_text),
     }
 
     def __init__(self, *args: Any) -> None:
@@ -177,23 +182,21 @@ class OllamaParser(Parser):
     def _entry(self, entry: Entry, out: Out) -> None:
         function = entry.function or Function()
         call = self.calls.open(out, id=entry.id, field=_ID, name=function.name, seen=entry)
-        if text := self._arguments(bytes(function.arguments)):
+        if text := self._arguments(function.arguments, call):
             self.calls.append(call, text, out)
         self.calls.close(call, out)
 
-    def _arguments(self, raw: bytes) -> str:
-        text = raw.decode("utf-8", "replace")
-        if text.encode() != raw:  # nothing looked at the bytes of a raw field yet
-            self.scribe.note("wire.bad_utf8")
-        if text[:1] == '"':
-            self.scribe.note("wire.shape_odd", where="message.tool_calls[].function.arguments")
-            return str(plain(text))
-        return "" if text == "null" else text
+    def _arguments(self, raw: Raw, call: Call) -> str:
+        text = self.exact(raw, call)
+        if text[:1] != '"':
+            return text
+        self.scribe.note("wire.shape_odd", where="message.tool_calls[].function.arguments")
+        return str(self.sound(text.encode())[0])
 
     def _done(self, p: Line, out: Out) -> None:
         self._usage = {k: v for k in COUNTS if (v := getattr(p, k)) is not None}
         self.raw_reason = p.done_reason
-        self.reason = self.finish_reason(p.done_reason)
+        self.reason = self.finish_reason(p.done_reason or "stop")  # older servers say no reason
         raise StreamOver
 
     def usage(self) -> Usage | None:
@@ -210,3 +213,6 @@ def _failure(error: Any) -> Failure:
     code = next((str(c) for c in (said.get("code"), said.get("type")) if c), None)
     message = first_text(said.get("message"), code)
     return Failure("provider_error", message or "the provider reported an error", code)
+
+
+PARSER = OllamaParser

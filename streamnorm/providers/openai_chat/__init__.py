@@ -1,15 +1,27 @@
-"""OpenAI Chat Completions and those who imitate it. Every word of that wire is in this file."""
+"""OpenAI Chat Completions and those who imitate it: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import ITEMS, ChatParser
+from ...core.row import Key, Provider
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "openai_chat", "OpenAI Chat Completions", "SSE",
-    "OpenAI, Azure, vLLM, Ollama /v1, OpenRouter, Groq, DeepSeek, Copilot, Perplexity …",
-    ChatParser, ITEMS,
-    encoder="streamnorm.providers.openai_chat.encoder", server="streamnorm.providers.openai_chat.server",
-)  # fmt: skip
+    name="openai_chat",
+    title="OpenAI Chat Completions",
+    serves="OpenAI, Azure, vLLM, Ollama /v1, OpenRouter, Groq, DeepSeek, Copilot, Perplexity …",
+    telemetry="openai",
+    base="https://api.openai.com",
+    path="/v1/chat/completions",
+    hosts=("api.openai.com", ".api.openai.com"),
+    paths=("/chat/completions",),
+    kept_headers=("openai-processing-ms", "openai-version"),
+    key=Key(("OPENAI_API_KEY",)),
+    sdk_modules=("openai.lib.streaming.chat", "openai.types.chat"),
+    demo="index_missing",
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    server=f"{__name__}.server",
+    script=f"{__name__}.script",
+)

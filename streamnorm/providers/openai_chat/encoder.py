@@ -12,21 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...encoding.ids import Grammar
+from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import Echo
-from ...ids import Grammar
-from ...schemas import Dialect
+from ...text.written import data_uri, in_base64
 from ...tools import Media, Tool, ToolChoice
-from .._out import Answer, Body, Called, Encoder, Entry, Said, data_uri, in_base64
 
 __all__ = ["ENCODER", "ChatEncoder"]
 
-TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
-# Keywords that a strict schema must not have.
-STRICT = frozenset(
-    {"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
-     "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains",
-     "minContains", "maxContains", "minProperties", "maxProperties", "uniqueItems", "default"}
-)  # fmt: skip
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 # Where reasoning stands beside what else a vendor wants back of it; most say `reasoning_content`.
 FIELDS = {"reasoning_details": "reasoning", "reasoning_opaque": "reasoning_text"}
@@ -36,11 +30,9 @@ class ChatEncoder(Encoder):
     """One Chat Completions request."""
 
     name = "openai_chat"
-    path = "/v1/chat/completions"
-    container = "messages"
     # Results stand right behind their calls, and some servers number their calls anew in each turn.
     grammar = Grammar("[!-~]{1,40}", within="turn")
-    dialect = Dialect(top=TOP, strict=STRICT, all_required=True)
+    dialect = PLAIN_OBJECTS
     narrowed = {}
     says_system_anywhere = True
     reasons = False  # the server thinks in the open: it misses that where it is left out
@@ -50,11 +42,11 @@ class ChatEncoder(Encoder):
         opening = [{"role": "system", "content": system}] if system else []
         said = {
             "model": self.options.model,
-            "messages": [*opening, *(entry for said in talk for entry in self.said(said))],
+            "messages": [*opening, *self.entries(talk)],
             **tools,
             **self.settings(),
         }
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     def settings(self) -> Body:
         usage = {"include_usage": True} if self.options.stream else None
@@ -110,49 +102,41 @@ class ChatEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
         return [{"role": "user", "content": [self.piece(part) for part in parts]}]
 
     def answers(self, said: Said) -> list[Entry]:
-        shown = [media for answer in said.answers for media in self.shown(answer)]
-        return [*(self.answer(answer) for answer in said.answers), *self.show(shown)]
+        return [*map(self.answer, said.answers)]
 
     def answer(self, answer: Answer) -> Entry:
         return {"role": "tool", "tool_call_id": answer.called.id, "content": answer.text}
-
-    def shown(self, answer: Answer) -> list[Media]:
-        """Pictures that are to follow the results, as a result itself cannot have them."""
-        if self.options.images != "user" or not answer.result.inline:
-            return []
-        return [media for media in answer.result.media if media.modality == "image"]
-
-    def show(self, media: list[Media]) -> list[Entry]:
-        return self.user(Said("user", tuple(media))) if media else []
 
     def piece(self, part: Text | Media) -> Entry:
         if isinstance(part, Text):
             return {"type": "text", "text": part.text}
         if part.modality == "image":
-            return {"type": "image_url", "image_url": {"url": data_uri(part)}}
+            return {"type": "image_url", "image_url": {"url": data_uri(part.data, part.type)}}
         if part.type in SOUNDS:
             sound = {"data": in_base64(part.data), "format": SOUNDS[part.type]}
             return {"type": "input_audio", "input_audio": sound}
         if part.type == "application/pdf":
-            file = {"filename": part.name or "file.pdf", "file_data": data_uri(part)}
+            file = {
+                "filename": part.name or "file.pdf",
+                "file_data": data_uri(part.data, part.type),
+            }
             return {"type": "file", "file": file}
         return {"type": "text", "text": part.summary}
 
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        function: Entry = {"name": name, "description": tool.description, "parameters": schema}
-        if not tool.description:
-            del function["description"]
-        if tool.strict is not None:
-            function["strict"] = tool.strict
-        return {"type": "function", "function": function}
+        said = {
+            "name": name, "description": tool.description or None, "parameters": schema,
+            "strict": tool.strict,
+        }  # fmt: skip
+        return {"type": "function", "function": filled(said)}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         chosen = [self.chosen(name) for tool, name in tools if tool.name in choice.names]

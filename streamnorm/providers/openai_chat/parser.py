@@ -3,18 +3,33 @@
     chunk{delta.role} -> chunk{delta.*}* -> chunk{finish_reason} -> [chunk{usage}] -> [DONE]
 
 A chunk has no kind; its ``delta`` says what it says. A call is an entry of ``delta.tool_calls``,
-found by ``index`` in theory and by ``_find`` in practice. No call has a closing mark of its own:
-``finish_reason`` (or ``[DONE]``) completes those before it. Choices are kept apart.
+found by ``entries.Choice``. No call has a closing mark of its own: a ``finish_reason`` that is a known,
+normal word completes those before it, ``[DONE]`` alone only whole objects. Choices are kept apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from ...calls import FUNCTION, OPEN, Call, Kind, State
+from ...core import even
+from ...core.calls import OPEN, Call, Evidence, State
+from ...core.parser import (
+    UNREADABLE,
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Parser,
+    Payload,
+    StreamFailed,
+    StreamOver,
+    Word,
+    count,
+    first_count,
+    first_text,
+)
 from ...events import (
     Citation,
     Echo,
@@ -29,23 +44,10 @@ from ...events import (
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
-from .. import _even
-from .._base import (
-    Decode,
-    Failure,
-    Handler,
-    Heading,
-    Item,
-    Parser,
-    StreamFailed,
-    StreamOver,
-    Wire,
-    Word,
-    count,
-    first_text,
-)
+from .content import tell
+from .entries import EXECUTED, ITEMS, Choice, Entry, FullEntry, FullFunction, said
 
-__all__ = ["ITEMS", "ChatParser"]
+__all__ = ["ITEMS", "PARSER", "ChatParser", "failure_of"]
 
 Out: TypeAlias = list[Event]
 
@@ -55,19 +57,7 @@ Out: TypeAlias = list[Event]
 # Fields stand in the order of the wire: msgspec looks for the next field first.
 
 
-class Function(Wire):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class Entry(Wire):
-    index: int | None = None
-    id: str | None = None
-    type: str | None = None
-    function: Function | None = None
-
-
-class Delta(Wire):
+class Delta(Payload):
     role: str | None = None
     content: str | None = None
     reasoning: str | None = None
@@ -78,7 +68,7 @@ class Delta(Wire):
     audio: None = None
 
 
-class Choice(Wire):
+class Part(Payload):
     index: int = 0
     delta: Delta | None = None
     logprobs: Any = None
@@ -87,9 +77,9 @@ class Choice(Wire):
     content_filter_results: Any = None
 
 
-class Chunk(Wire):
+class Chunk(Payload):
     # What follows the envelope first: most chunks are read from there (see ``envelope``).
-    choices: list[Choice]
+    choices: list[Part]
     usage: dict[str, Any] | None = None
     obfuscation: Any = None
     id: Any = None
@@ -101,32 +91,7 @@ class Chunk(Wire):
     system_fingerprint: Any = None
 
 
-class FullFunction(Wire):
-    name: str | None = None
-    arguments: str | None = None
-    # Known, and of no use to us.
-    description: Any = None
-    parameters: Any = None
-    strict: Any = None
-
-
-class Custom(Wire):
-    name: str | None = None
-    input: str | None = None
-
-
-class FullEntry(Wire):
-    index: int | None = None
-    id: str | None = None
-    type: str | None = None
-    function: FullFunction | None = None
-    custom: Custom | None = None
-    extra_content: Any = None
-    thought_signature: Any = None
-    provider_specific_fields: Any = None
-
-
-class FullDelta(Wire):
+class FullDelta(Payload):
     content: str | list[Any] | None = None
     tool_calls: list[FullEntry] | None = None
     reasoning_content: str | None = None
@@ -145,6 +110,7 @@ class FullDelta(Wire):
     signature: Any = None
     thinking_blocks: Any = None
     executed_tools: list[dict[str, Any]] | None = None
+    error: Any = None
     # Known, and of no use to us.
     role: Any = None
     name: Any = None
@@ -162,10 +128,12 @@ class FullDelta(Wire):
     provider_specific_fields: Any = None
 
 
-class FullChoice(Wire):
+class FullPart(Payload):
     delta: FullDelta | None = None
     index: int = 0
     finish_reason: str | None = None
+    error: Any = None
+    usage: dict[str, Any] | None = None
     # Known, and of no use to us.
     logprobs: Any = None
     native_finish_reason: Any = None
@@ -185,8 +153,8 @@ class FullChoice(Wire):
     trace_details: Any = None
 
 
-class FullChunk(Wire):
-    choices: list[FullChoice] | None = None
+class FullChunk(Payload):
+    choices: list[FullPart] | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
     x_groq: Any = None
@@ -220,6 +188,10 @@ class FullChunk(Wire):
     request_id: Any = None
     metrics: Any = None
     nvext: Any = None
+    # An error may also be the payload itself.
+    message: Any = None
+    detail: Any = None
+    code: Any = None
     kv_transfer_params: Any = None
 
 
@@ -228,47 +200,44 @@ class _Header(msgspec.Struct):
     model: str | None = None
 
 
-# --- the types of tool entries ------------------------------------------------------------------
+# What may stand before the choices of every chunk and be skipped, as it says nothing to us.
+_SAYING = {"choices", "usage", "error", "x_groq", "citations", "search_results", "type"}
+_Envelope = msgspec.defstruct(
+    "_Envelope",
+    [
+        (name, None if name in _SAYING else Any, None)
+        for name in FullChunk.__struct_encode_fields__
+        if name != "choices"
+    ],
+    forbid_unknown_fields=True,
+)
 
-_ID = "tool_calls[].id"
-ITEMS = (
-    Item("tool_calls[].function", "function", "call", "client", "natural", _ID, "function.arguments, JSON text"),
-    Item("tool_calls[].custom", "custom", "call", "client", "natural", _ID, "custom.input, free text"),
-    Item("function_call", "function", "call", "client", "synthetic", "", "function_call.arguments, JSON text",
-         note="legacy: one per message, no id on the wire"),
-    Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content", "tool_call_id",
-         "request only"),
-    Item("role=function", "function", "output", "client", "synthetic", "name", "content", "name",
-         "legacy, request only"),
-    Item("executed_tools[]", "server-tool", "call+output", "provider", "synthetic", "",
-         "arguments, JSON text", "index", "Groq"),
-)  # fmt: skip
-CUSTOM = Kind("custom", "client", "input")
-EXECUTED = Kind("server-tool", "provider")
 
+# Where servers were seen to count these, best first.
+CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),
+    ("cached_tokens",),
+    ("cache_read_input_tokens",),
+)
+WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
+REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
 RETRYABLE = {"rate_limit_exceeded", "server_error", "overloaded", "overloaded_error", "timeout",
              "429", "500", "502", "503", "504", "529"}  # fmt: skip
-_NOT_AN_ID = {"", "null", "None"}
-_ERRORS = {"error", "insufficient_system_resource"}
-
-
-def _said(text: str | None) -> str | None:
-    """An id or a name; the literal "null" and the empty text mean that none was said."""
-    return None if text in _NOT_AN_ID else text
-
-
-class _Choice:
-    """What is known of the calls of one choice."""
-
-    __slots__ = ("by_index", "executed", "last", "legacy", "reason", "row")
-
-    def __init__(self) -> None:
-        self.by_index: dict[int, Call] = {}
-        self.row: list[Call] = []  # the calls of the last chunk that had several entries
-        self.last: Call | None = None
-        self.legacy: Call | None = None
-        self.executed: dict[int, Call] = {}
-        self.reason: FinishReason | None = None
+# Words for an end that is a failure -> may the same request succeed if it is sent again?
+ERRORS = {
+    "error": True,
+    "insufficient_system_resource": True,  # DeepSeek
+    "network_error": True,  # Z.ai
+    "engine_overloaded": True,  # Moonshot
+    "timeout": True,
+    "abort": True,  # vLLM, SGLang: the request was aborted
+    "cancelled": False,
+    "malformed_function_call": True,  # Gemini's compatible endpoint, in three spellings
+    "MALFORMED_FUNCTION_CALL": True,
+    "function_call_filter: MALFORMED_FUNCTION_CALL": True,
+    "UNEXPECTED_TOOL_CALL": True,
+}
 
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -282,47 +251,55 @@ class ChatParser(Parser):
     decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Chunk).decode)
     decode_all: ClassVar[Decode | None] = staticmethod(msgspec.json.Decoder(FullChunk).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
-        "stop": "stop",
-        "eos": "stop",
-        "end_turn": "stop",
-        "stop_sequence": "stop",
-        "COMPLETE": "stop",
-        "STOP": "stop",
-        "length": "length",
-        "max_tokens": "length",
-        "MAX_TOKENS": "length",
-        "model_length": "length",
-        "tool_calls": "tool_calls",
-        "tool_use": "tool_calls",
-        "function_call": "tool_calls",
-        "content_filter": "content_filter",
+        **dict.fromkeys(
+            ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "COMPLETE", "STOP"), "stop"
+        ),
+        **dict.fromkeys(
+            ("length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens",
+             "model_context_window_exceeded"), "length",
+        ),
+        **dict.fromkeys(("tool_calls", "tool_use", "TOOL_CALL", "function_call"), "tool_calls"),
+        **dict.fromkeys(
+            ("content_filter", "content_filtered", "sensitive", "guardrail_intervened", "SAFETY",
+             "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"), "content_filter",
+        ),
         "refusal": "refusal",
-        "error": "stop",
-        "insufficient_system_resource": "stop",
-    }
+        "repetition": "other",  # vLLM stopped a model that went in circles
+        **dict.fromkeys(ERRORS, "other"),
+    }  # fmt: skip
+    EVIDENCE = Evidence(
+        "",
+        "nothing",
+        "finish_reason, a known normal word; [DONE] alone for whole objects",
+        "at the end of its choice",
+    )
+    SIGNED: ClassVar[Echo] = {}  # what goes back beside the signature of a thought
+    CALL_TEXTS = (
+        "choices[].delta.tool_calls[].function.arguments",
+        "choices[].delta.tool_calls[].custom.input",
+        "choices[].delta.function_call.arguments",
+    )
+    CALL_KEYS = ("choices[].delta.tool_calls[].index", "choices[].index")
+    CALL_WORDS = (b'"tool_calls"', b'"function"', b'"arguments"', b'"function_call"')
     QUIRKS = {
-        "choices[].delta.tool_calls[].function.arguments": ("args.object", _even.json_text),
-        "choices[].message.tool_calls[].function.arguments": ("args.object", _even.json_text),
-        "choices[].delta.function_call.arguments": ("args.object", _even.json_text),
-        "choices[].delta.tool_calls[].index": ("wire.shape_odd", lambda value: _integer(value)),  # noqa: PLW0108 - defined below
-        "choices[].delta.tool_calls[].id": ("wire.shape_odd", _even.json_text),
-        "choices[].index": ("wire.shape_odd", lambda v: _integer(v) or b"0"),
-        "choices[].finish_reason": ("wire.shape_odd", _even.json_text),
-        "choices[].delta.tool_calls": ("wire.shape_odd", lambda v: b"[" + v + b"]"),
-        "choices": ("wire.shape_odd", lambda v: b"[]"),
+        "choices[].delta.tool_calls[].function.arguments": ("args.object", even.object_text),
+        "choices[].delta.function_call.arguments": ("args.object", even.object_text),
+        "choices[].delta.tool_calls[].index": ("wire.shape_odd", even.integer),
+        "choices[].delta.tool_calls[].id": ("wire.shape_odd", even.number_text),
+        "choices[].index": ("wire.shape_odd", even.integer),
+        "choices[].finish_reason": ("wire.shape_odd", even.json_text),
+        "choices[].delta.tool_calls": ("wire.shape_odd", even.wrapped),
     }
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.calls.eager = False  # names may come in pieces
-        self._first = _Choice()
-        self._choices: dict[int, _Choice] = {0: self._first}
-        self._more_choices: set[int] = set()  # those beyond the first that were heard of
+        self._first = Choice(0, self.calls, self.scribe)
+        self._choices: dict[int, Choice] = {0: self._first}
         self._usage: dict[str, Any] = {}
-        self._refused = False
+        self._refused: set[int] = set()  # choices
         self._failure: Failure | None = None
         self._cited: dict[str, Any] = {}
-        self._objects = False  # this payload's arguments came as objects
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -335,7 +312,13 @@ class ChatParser(Parser):
         )
 
     def envelope(self, data: bytes) -> int:
-        return max(0, data.find(b'"choices":'))
+        """Only fields that say nothing: some put usage, citations or an error before the choices."""
+        at = max(0, data.find(b'"choices":'))
+        try:
+            msgspec.json.decode(data[:at].rstrip(b", \r\n\t") + b"}", type=_Envelope)
+        except UNREADABLE:
+            return 0
+        return at
 
     def heading(self, data: bytes) -> Heading:
         header = msgspec.json.decode(data, type=_Header)
@@ -352,8 +335,24 @@ class ChatParser(Parser):
             or payload.error is not None
             or payload.x_groq is not None
             or payload.object == "chat.completion.chunk"  # see recordings: chunk_without_choices
-            or payload.type == "ping"
+            or payload.type in ("ping", "error")
+            or payload.object == "error"
+            or payload.detail is not None
         )
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        choices = payload.get("choices")
+        if not isinstance(choices, list):
+            return None
+        named: list[Call] = []
+        for part in choices:
+            number = part.get("index", 0) if isinstance(part, dict) else None
+            if not isinstance(number, int):
+                return None
+            delta = part.get("delta")
+            entries = delta.get("tool_calls") if isinstance(delta, dict) else None
+            named += self._choice(number).named(entries)
+        return named
 
     # the hot handler: text, then argument fragments of a known index
 
@@ -378,194 +377,114 @@ class ChatParser(Parser):
                         and entry.id is None
                         and not number
                         and len(entries) == 1
-                        and (call := first.by_index.get(entry.index)) is not None  # type: ignore[arg-type]
+                        and (call := first.functions.get(entry.index)) is not None  # type: ignore[arg-type]
                         and (text := function.arguments)
                     ):
                         first.last = call
-                        if call.state is OPEN and text[0] != "{":
+                        if call.state is OPEN and text[0] != "{" and first.reason is None:
                             call.fragments.append(text)
                             out.append(ToolCallDelta(call.ordinal, text))
                         else:
-                            self.calls.extend(call, text, out)
+                            first.hear(entries, out, objects=False)
                     else:
-                        self._entries(number, entries, out)
+                        self._choice(number).hear(entries, out, objects=False)
             if number:
-                self._more_choices.add(number)
+                self._choice(number)
             if choice.finish_reason:
                 self._finish_choice(number, choice.finish_reason, out)
+                self._choice(number).beside = delta is not None and bool(delta.tool_calls)
         if p.usage is not None:
             self._count(p.usage)
+
+    def _choice(self, number: int) -> Choice:
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = self._choices[number] = Choice(number, self.calls, self.scribe)
+        return choice
 
     def _think(self, thought: str, number: int, delta: Delta, out: Out) -> None:
         out.append(ReasoningDelta(thought, 0, number))
         if delta.reasoning:  # the field that such a server wants it back in
             self.echo.setdefault("reasoning_field", "reasoning")
 
-    def _entries(self, number: int, entries: Sequence[Entry | FullEntry], out: Out) -> None:
-        choice = self._choices.setdefault(number, _Choice())
-        for position, entry in enumerate(entries):
-            self._entry(number, choice, entry, (position, len(entries)), out)
-
-    # --- which call is meant --------------------------------------------------------------------
-
-    def _entry(
-        self,
-        number: int,
-        choice: _Choice,
-        entry: Entry | FullEntry,
-        place: tuple[int, int],
-        out: Out,
-    ) -> None:
-        id, name, text = _said(entry.id), _name_of(entry), _text_of(entry)
-        call = self._find(number, choice, entry, (id, name, text), place)
-        if call is None:
-            call = self._open(number, choice, entry, id, place, out)
-        else:
-            self.calls.hear(call, out, id=id, field=_ID)
-        if name:
-            self._hear_name(call, name, out)
-        self._keep_echo(call, entry)
-        choice.last = call
-        if text:
-            if self._objects:
-                self.calls.merge_object(call, text, out)
-            else:
-                self.calls.extend(call, text, out)
-
-    def _find(
-        self, number: int, choice: _Choice, entry: Entry | FullEntry,
-        said: tuple[str | None, str | None, str | None], place: tuple[int, int],
-    ) -> Call | None:  # fmt: skip
-        """The call that an entry continues, or None if it begins one. Name is never a key."""
-        id, name, text = said
-        if entry.index is not None:
-            return self._find_by_index(number, choice, entry.index, said)
-        self.scribe.note("call.index_missing")
-        if id is not None:
-            known = self.calls.by_id(number, id)
-            return known or _unnamed_yet(choice.last)
-        if place[1] > 1:
-            at = place[0]
-            return (
-                choice.row[at]
-                if at < len(choice.row) and not _begins(choice.row[at], name, text)
-                else None
-            )
-        if choice.last is None or _begins(choice.last, name, text):
-            return None
-        return choice.last
-
-    def _find_by_index(
-        self, number: int, choice: _Choice, index: int,
-        said: tuple[str | None, str | None, str | None],
-    ) -> Call | None:  # fmt: skip
-        id, name, text = said
-        held = choice.by_index.get(index)
-        known = self.calls.by_id(number, id) if id is not None else None
-        if held is None:
-            # An id that is known under another index: the same call only if nothing begins here.
-            return known if name is None else None
-        if known is not None and known is not held and held.wire_id != id:
-            return known
-        if id is None or id == held.wire_id or known is held:
-            return None if id is None and _begins(held, name, text) else held
-        if held.wire_id is None:
-            return None if _begins(held, name, text) else held
-        return None if name or (_starts_object(text) and _is_whole(held)) else held
-
-    def _open(
-        self, number: int, choice: _Choice, entry: Entry | FullEntry, id: str | None, place: tuple[int, int],
-        out: Out,
-    ) -> Call:  # fmt: skip
-        reused = entry.index is not None and entry.index in choice.by_index
-        if reused:
-            self.scribe.note("call.index_reused", index=entry.index)
-        call = self.calls.open(
-            out, CUSTOM if _custom(entry) is not None else FUNCTION, choice=number, id=id, field=_ID,
-            inferred=id is None and (reused or entry.index is None), seen=entry,
-        )  # fmt: skip
-        if entry.index is not None:
-            choice.by_index[entry.index] = call
-        if place[1] > 1:
-            if place[0] == 0:
-                choice.row = []
-            choice.row.append(call)
-        return call
-
-    def _hear_name(self, call: Call, name: str, out: Out) -> None:
-        """Names come whole, again and again, or in pieces before the first fragment."""
-        held = call.name
-        if held and not call.started and name != held:
-            if held.startswith(name) and call.fragments:
-                return
-            name = name if name.startswith(held) else held + name
-        elif held and call.started:
-            return
-        self.calls.hear(call, out, name=name)
-
-    def _keep_echo(self, call: Call, entry: Entry | FullEntry) -> None:
-        for key in ("extra_content", "thought_signature", "provider_specific_fields"):
-            value = getattr(entry, key, None)
-            if value is not None:
-                call.echo = {**(call.echo or {}), key: value}
-
     # --- the end of a choice, and of all --------------------------------------------------------
 
-    def _finish_choice(self, number: int, raw: str, out: Out) -> None:
-        choice = self._choices.setdefault(number, _Choice())
-        reason = self.finish_reason(raw)
-        if raw in _ERRORS:
-            self._failure = Failure("provider_error", f"the answer ended with {raw}", raw, True)
+    def _finish_choice(self, number: int, word: str, out: Out) -> None:
+        choice, raw = self._choice(number), said(word)
+        if raw is None:
+            return self.scribe.note("wire.shape_odd", where="choices[].finish_reason")
+        if raw in ERRORS:
+            self._fail(Failure("provider_error", f"the answer ended with {raw}", raw, ERRORS[raw]))
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
-        if choice.reason in (None, "stop"):
-            choice.reason = reason
-            if number == 0 or self.reason is None:
-                self.reason, self.raw_reason = reason, raw
+        if choice.reason in (None, "stop", "other"):  # some say it on every chunk
+            choice.reason, choice.raw_reason = self.finish_reason(raw), raw
         if self._failure is None:
-            self.calls.end_turn(out, reason, number)
+            self.calls.announce_end(out, choice.reason, number)
+
+    def _fail(self, failure: Failure) -> None:
+        """Remembered: usage may still follow. Nothing is whole by an end that comes after it."""
+        self._failure = self._failure or failure
 
     def _done(self, out: Out) -> None:
-        self.calls.end_turn(out, None)
-        self.end_of_input(out)
+        """No more comes. Choices beyond the first may lack a reason, as a proxy was seen to do."""
+        heard = self._end_choices()
+        if heard and heard[0].reason is None and any(choice.reason for choice in heard):
+            raise StreamFailed(Failure("truncated", "the first choice has no end", None, True))
         raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        """Without the end mark a reason that stands beside a piece of a call may stand on every chunk:
+        then it is the end only of what cannot go on."""
+        heard = self._end_choices()
+        if any(choice.reason is None for choice in heard):
+            self.reason = None
+        for choice in heard:
+            if choice.beside and not self.decoded and choice.reason in ("stop", "tool_calls"):
+                choice.reason = None
+
+    def _end_choices(self) -> list[Choice]:
+        """The choices that said anything; the reason of the first is that of the stream."""
         if self._failure is not None:
             raise StreamFailed(self._failure)
-        if any(number not in self._choices or self._choices[number].reason is None
-               for number in self._more_choices):  # fmt: skip
-            self.reason = None
-        if self._refused and self.reason == "stop":
-            self.reason = "refusal"
+        heard = [choice for _, choice in sorted(self._choices.items())]
+        if heard:
+            self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
+            if heard[0].number in self._refused and self.reason == "stop":
+                self.reason = "refusal"
+        return heard
+
+    def end_of_calls(self, out: Out) -> None:
+        for choice in self._choices.values():
+            self.calls.end_turn(out, choice.reason, choice.number)
 
     # --- chunks that use rare fields ------------------------------------------------------------
-
-    def _evened(self, data: bytes, event: str) -> Any:
-        before = self.scribe.counts["args.object"]
-        payload = super()._evened(data, event)
-        self._objects = self.scribe.counts["args.object"] > before
-        return payload
 
     def _full_chunk(self, p: FullChunk, out: Out) -> None:
         if p.type == "ping":
             self.scribe.note("wire.keepalive")
         if p.error is not None:
-            raise StreamFailed(_failure(p.error))
+            raise StreamFailed(failure_of(p.error))
+        if p.object == "error" or p.type == "error" or (p.choices is None and p.detail is not None):
+            raise StreamFailed(failure_of(_said_of(p)))
         if isinstance(p.x_groq, dict):
             if p.x_groq.get("error"):
-                raise StreamFailed(_failure(p.x_groq["error"]))
+                raise StreamFailed(failure_of(p.x_groq["error"]))
             self._count(p.x_groq.get("usage"))
-        for choice in p.choices or ():
-            if choice.delta is not None:
-                self._full_delta(choice.index, choice.delta, out)
-            elif choice.message is not None and p.object == "chat.completion":
+        for part in p.choices or ():
+            self._choice(part.index)
+            if part.delta is not None:
+                self._full_delta(part.index, part.delta, out)
+            elif isinstance(part.message, dict) and p.object != "chat.completion":
+                self._message(part.index, part.message, out)
+            elif part.message is not None and p.object == "chat.completion":
                 raise StreamFailed(_whole_answer())
-            if choice.index:
-                self._more_choices.add(choice.index)
-            if choice.finish_reason:
-                self._finish_choice(choice.index, choice.finish_reason, out)
-        self._objects = False
+            if part.error is not None:
+                self._fail(failure_of(part.error))
+            if part.finish_reason:
+                self._finish_choice(part.index, part.finish_reason, out)
+                self._choice(part.index).beside = _calls_something(part.delta)
+            self._count(part.usage)
         for name in ("citations", "search_results"):
             self._cite_once(name, getattr(p, name), out)
         if p.usage is not None:
@@ -582,15 +501,17 @@ class ChatParser(Parser):
             )
         elif text:
             out.append(ReasoningDelta(text, 0, number))
+        if delta.error is not None:
+            self._fail(failure_of(delta.error))
         if isinstance(delta.content, list):
             self._content(number, delta.content, out)
         elif delta.content:
             out.append(TextDelta(delta.content, 0, number))
         if delta.refusal:
-            self._refused = True
+            self._refused.add(number)
             out.append(TextDelta(delta.refusal, 0, number, {"type": "refusal"}))
         if delta.tool_calls:
-            self._entries(number, delta.tool_calls, out)
+            self._choice(number).hear(delta.tool_calls, out, objects=self.even_objects)
         if delta.function_call is not None:
             self._legacy(number, delta.function_call, out)
         for annotation in delta.annotations or ():
@@ -602,31 +523,35 @@ class ChatParser(Parser):
             if getattr(delta, media) is not None:
                 out.append(Unrecognized(f"media/delta.{media}", getattr(delta, media)))
 
+    def _message(self, number: int, message: dict[str, Any], out: Out) -> None:
+        """A gateway that says all at once says it where an answer that is no stream has it."""
+        self.scribe.note("wire.shape_odd", where="choices[].message")
+        try:
+            delta = msgspec.convert(message, FullDelta)
+        except msgspec.ValidationError as error:
+            self.calls.taint_open(f"a message could not be read ({error})", number)
+            return self.unknown({"type": "message", "message": message}, "message", out)
+        self._full_delta(number, delta, out)
+
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
-        """Content as a list of typed parts: texts are told, the rest is passed on whole."""
-        for part in parts:
-            text = part.get("text") if isinstance(part, dict) else part
-            if isinstance(text, str):
-                out.append(TextDelta(text, 0, number))
-            else:
-                kind = part.get("type") if isinstance(part, dict) else None
-                self.unknown({"type": f"content/{kind}", "part": part}, "content", out)
+        for kind, part in tell(parts, number, self.SIGNED, out):
+            self.unknown({"type": f"content/{kind}", "part": part}, "content", out)
 
     def _legacy(self, number: int, function: FullFunction, out: Out) -> None:
-        choice = self._choices.setdefault(number, _Choice())
+        choice = self._choice(number)
         call = choice.legacy
         if call is None or call.state is State.OVER:
             call = choice.legacy = self.calls.open(
                 out, choice=number, field="function_call", seen=function
             )
-        if name := _said(function.name):
-            self._hear_name(call, name, out)
+        if name := said(function.name):
+            choice.hear_name(call, name, out)
         if function.arguments:
             self.calls.extend(call, function.arguments, out)
 
     def _executed(self, number: int, tool: dict[str, Any], out: Out) -> None:
         """Groq's own tools: the call first, then the same entry with what it produced."""
-        choice = self._choices.setdefault(number, _Choice())
+        choice = self._choice(number)
         index = tool.get("index")
         index = index if isinstance(index, int) else 0
         call = choice.executed.get(index)
@@ -643,7 +568,7 @@ class ChatParser(Parser):
             k: v for k, v in tool.items() if k not in {"index", "type", "name", "arguments"} and v
         }
         if tool.get("output") is not None and call.state is State.OVER:
-            self.calls.result(out, output, id=call.id, call=call)
+            self.calls.result(out, output, id=call.id, family=EXECUTED.family, call=call)
 
     def _cite_once(self, name: str, cited: Any, out: Out) -> None:
         """Some vendors repeat the whole list on every chunk: told when it changes."""
@@ -654,77 +579,36 @@ class ChatParser(Parser):
     # --- usage ----------------------------------------------------------------------------------
 
     def _count(self, usage: Any) -> None:
-        """Cumulative, or all zero on the way: the last that counts anything wins."""
+        """Cumulative, or all zero on the way: the last that counts anything wins, field by field, as
+        one that says less takes nothing back."""
         if isinstance(usage, dict) and (not self._usage or any(usage.values())):
-            self._usage = usage
+            self._usage.update(
+                {k: v for k, v in usage.items() if v is not None or k not in self._usage}
+            )
 
     def usage(self) -> Usage | None:
         raw = self._usage
         if not raw:
             return None
-        cached = count(raw, "prompt_tokens_details", "cached_tokens")
-        if cached is None:
-            cached = count(raw, "prompt_cache_hit_tokens")
-        return Usage(
-            count(raw, "prompt_tokens"), count(raw, "completion_tokens"), cached,
-            count(raw, "prompt_tokens_details", "cache_write_tokens"),
-            count(raw, "completion_tokens_details", "reasoning_tokens"), raw,
-        )  # fmt: skip
+        asked, said = count(raw, "prompt_tokens"), count(raw, "completion_tokens")
+        thought = first_count(raw, *REASONING)
+        beside = count(raw, "completion_tokens_details", "reasoning_tokens") is None
+        if (
+            beside
+            and thought
+            and said is not None
+            and count(raw, "total_tokens") != (asked or 0) + said
+        ):
+            said += thought  # Copilot counts reasoning beside the answer
+        cached, written = first_count(raw, *CACHED), first_count(raw, *WRITTEN)
+        return Usage(asked, said, cached, written, thought, raw)
 
     KINDS: ClassVar[dict[type, Handler]] = {Chunk: _chunk, FullChunk: _full_chunk}
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
 
 
-def _custom(entry: Entry | FullEntry) -> Custom | None:
-    return entry.custom if isinstance(entry, FullEntry) else None
-
-
-def _name_of(entry: Entry | FullEntry) -> str | None:
-    source = _custom(entry) or entry.function
-    return _said(source.name) if source is not None else None
-
-
-def _text_of(entry: Entry | FullEntry) -> str | None:
-    if (custom := _custom(entry)) is not None:
-        return custom.input
-    return entry.function.arguments if entry.function is not None else None
-
-
-def _starts_object(text: str | None) -> bool:
-    return bool(text) and text.lstrip()[:1] == "{"  # type: ignore[union-attr]
-
-
-def _is_whole(call: Call) -> bool:
-    """Are the arguments held so far one whole object? Asked seldom, and cheap to deny."""
-    if not call.fragments or not call.fragments[-1].rstrip().endswith("}"):
-        return False
-    try:
-        return type(msgspec.json.decode(call.raw)) is dict
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return False
-
-
-def _begins(held: Call, name: str | None, text: str | None) -> bool:
-    """Without an id: does this begin a call after ``held``, rather than go on with it?"""
-    if held.state is State.OVER:
-        return bool(name or text)
-    if name is None or not _is_whole(held):
-        return False
-    if name != held.name and not text:
-        return True
-    return _starts_object(text) and not text.startswith(held.raw)  # type: ignore[union-attr]
-
-
-def _unnamed_yet(last: Call | None) -> Call | None:
-    """A late id belongs to the last call if that has neither an id nor fragments yet."""
-    if (
-        last is not None
-        and last.wire_id is None
-        and not last.fragments
-        and last.state < State.CLOSED
-    ):
-        return last
-    return None
+def _calls_something(delta: FullDelta | None) -> bool:
+    return delta is not None and bool(delta.tool_calls or delta.function_call)
 
 
 def _reasoning_echo(delta: FullDelta) -> Echo:
@@ -738,16 +622,16 @@ def _details_text(details: list[Any] | None) -> str:
     return "".join(first_text(d.get("text"), d.get("summary")) or "" for d in parts)
 
 
-def _integer(value: bytes) -> bytes | None:
-    digits = value.strip(b'"')
-    return digits if digits.isdigit() else None
-
-
 def _whole_answer() -> Failure:
     return Failure("protocol", "the body is a whole answer, not a stream: ask with stream=true")
 
 
-def _failure(error: Any) -> Failure:
+def _said_of(p: FullChunk) -> dict[str, Any]:
+    said = p.message if isinstance(p.message, str) else p.detail
+    return {"message": said if isinstance(said, str) else str(said), "code": p.code}
+
+
+def failure_of(error: Any) -> Failure:
     if not isinstance(error, dict):
         return Failure("provider_error", str(error) or "the provider reported an error")
     code = next(
@@ -758,3 +642,6 @@ def _failure(error: Any) -> Failure:
     return Failure(
         "provider_error", message or "the provider reported an error", code, code in RETRYABLE
     )
+
+
+PARSER = ChatParser

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...encoding.server import Server, Serving
 from ...events import Failed, Finish, ReasoningDelta, TextDelta
-from .._serve import Server, Serving, sse
+from ...text.written import sse
 
 __all__ = ["SERVER", "ChatServer"]
 
@@ -20,6 +21,7 @@ REASONS = {
     "content_filter": "content_filter",
     "refusal": "content_filter",  # unless the refusal itself was told
     "pause": "stop",  # the wire has no word for it
+    "other": "stop",  # … nor for this, unless it is its own
 }
 
 
@@ -66,6 +68,8 @@ class ChatServer(Server):
 
     def finished(self, finish: Finish) -> Iterable[bytes]:
         reason = "stop" if self._refused else REASONS[finish.reason]
+        if finish.reason == "other" and self.source == self.name and finish.raw_reason:
+            reason = finish.raw_reason
         yield self._chunk({}, reason)
         if self.usage is not None:
             counts = self.usage.input or 0, self.usage.output or 0

@@ -1,14 +1,30 @@
-"""OpenAI Responses. Every word of that wire that we know is in this file."""
+"""OpenAI Responses: the row."""
 
 from __future__ import annotations
 
-from .._base import Provider
-from .parser import TOOLS, ResponsesParser
+from ...core.row import Key, Provider, Refusals
 
 __all__ = ["PROVIDER"]
 
 PROVIDER = Provider(
-    "openai_responses", "OpenAI Responses", "SSE", "OpenAI, Azure OpenAI, Copilot, vLLM, OpenRouter …",
-    ResponsesParser, tuple(tool.item for tool in TOOLS),
-    encoder="streamnorm.providers.openai_responses.encoder", server="streamnorm.providers.openai_responses.server",
-)  # fmt: skip
+    name="openai_responses",
+    title="OpenAI Responses",
+    serves="OpenAI, Azure OpenAI, Copilot, vLLM, OpenRouter …",
+    container="input",
+    telemetry="openai",
+    base="https://api.openai.com",
+    path="/v1/responses",
+    hosts=("api.openai.com", ".api.openai.com"),
+    paths=("/responses", "/v1/responses/*"),
+    key=Key(("OPENAI_API_KEY",)),
+    sdk_modules=("openai.lib.streaming.responses", "openai.types.responses"),
+    refusals=Refusals(
+        final=("insufficient_quota", "billing_hard_limit_reached", "context_length_exceeded")
+    ),
+    demo="interleaved_calls",
+    parser=f"{__name__}.parser",
+    encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
+    server=f"{__name__}.server",
+    script=f"{__name__}.script",
+)

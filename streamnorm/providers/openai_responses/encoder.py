@@ -15,23 +15,17 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...conversation import Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...encoding.ids import Grammar
+from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import ProviderToolResult
-from ...ids import Grammar
-from ...schemas import Dialect
-from ...tools import Media, Tool, ToolChoice, json_text
-from .._out import Answer, Body, Called, Encoder, Entry, Said, data_uri
-from .parser import TOOLS, tools_by_type
-from .parser import Tool as Item
+from ...text.written import data_uri, json_text
+from ...tools import Media, Tool, ToolChoice
+from .items import TOOLS, tools_by_type
+from .items import Tool as Item
 
 __all__ = ["ENCODER", "ResponsesEncoder"]
 
-# Keywords that a strict schema must not have.
-STRICT = frozenset(
-    {"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas",
-     "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains",
-     "minContains", "maxContains", "minProperties", "maxProperties", "uniqueItems", "default"}
-)  # fmt: skip
-TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
 IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 APPROVAL = "mcp_approval_request"
 
@@ -40,10 +34,8 @@ class ResponsesEncoder(Encoder):
     """One Responses request."""
 
     name = "openai_responses"
-    path = "/v1/responses"
-    container = "input"
     grammar = Grammar("[!-~]{1,64}")
-    dialect = Dialect(top=TOP, strict=STRICT, all_required=True)
+    dialect = PLAIN_OBJECTS
     narrowed: ClassVar[Mapping[str, str]] = {}
     answerable = frozenset({APPROVAL})
     says_system_anywhere = True
@@ -53,16 +45,15 @@ class ResponsesEncoder(Encoder):
         said = {
             "model": self.options.model,
             "instructions": system,
-            "input": [entry for said in talk for entry in self.said(said)],
+            "input": self.entries(talk),
             **tools,
             "max_output_tokens": self.options.max_tokens,
             "stream": self.options.stream or None,
         }
-        return {field: value for field, value in said.items() if value is not None}
+        return filled(said)
 
     def system(self, said: Said) -> list[Entry]:
-        text = "".join(part.text for part in said.parts if isinstance(part, Text))
-        return [{"role": "system", "content": text}]
+        return [{"role": "system", "content": said.text}]
 
     # --- what the model said ----------------------------------------------------------------------
 
@@ -81,7 +72,7 @@ class ResponsesEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        parts = [part for part in said.parts if isinstance(part, Text | Media)]
+        parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
         content = [_piece(p.text if isinstance(p, Text) else p) for p in parts]
@@ -99,10 +90,8 @@ class ResponsesEncoder(Encoder):
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said: Entry = {"type": "function", "name": name, "description": tool.description}
-        if not tool.description:
-            del said["description"]
-        return {**said, "parameters": schema, "strict": tool.strict}
+        said = {"type": "function", "name": name, "description": tool.description or None}
+        return {**filled(said), "parameters": schema, "strict": tool.strict}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         chosen = [self.chosen(t, name) for t, name in tools if t.name in choice.names]
@@ -189,12 +178,12 @@ class _Items:
         said = SAID[row.said[0]](row, part)
         item: Entry = {"type": row.type, **part.echo}
         if row.ids[0][0] == "call_id":
-            item["call_id"] = part.id
+            item |= _call_id(row, part)
         if not row.name:
             item[row.name_field] = part.name
         item |= said
         if row.type != FUNCTION.type and row.type not in STATELESS:
-            item["status"] = "completed"
+            item.setdefault("status", "completed")
         self.items.append(item)
 
     def result(self, part: ProviderToolResult) -> None:
@@ -212,6 +201,15 @@ PARTS: Mapping[type, Callable[[_Items, Any], None]] = {
 STATELESS = {"custom_tool_call", APPROVAL, "program"}
 
 
+def _call_id(row: Item, part: Called) -> Entry:
+    """The id that a result names. One that the wire never gave is not sent where none names it."""
+    call = part.call
+    hosted = part.own and call.runs_on == "provider"
+    if not hosted or call.provenance.id_source == "natural":
+        return {"call_id": part.id}
+    return {"call_id": None} if row.is_nullable else {}
+
+
 def _as_text(row: Item, part: Called) -> Entry:
     return {row.said[1]: part.text}
 
@@ -221,6 +219,8 @@ def _as_raw(row: Item, part: Called) -> Entry:
 
 
 def _as_object(row: Item, part: Called) -> Entry:
+    if part.own and not part.call.raw and not part.call.arguments:
+        return {}  # the wire said none, and none is made up
     return {row.said[1]: part.call.arguments}
 
 
@@ -233,7 +233,7 @@ def _as_fields(row: Item, part: Called) -> Entry:
     return part.call.arguments
 
 
-# How an item says its arguments (see ``parser.Tool``).
+# How an item says its arguments (see ``items.Tool``).
 SAID: Mapping[str, Callable[[Item, Called], Entry]] = {
     "text": _as_text,
     "code": _as_raw,
@@ -259,10 +259,18 @@ def _piece(piece: str | Media) -> Entry:
     if isinstance(piece, str):
         return {"type": "input_text", "text": piece}
     if piece.type in IMAGES:
-        return {"type": "input_image", "image_url": data_uri(piece), "detail": "auto"}
+        return {
+            "type": "input_image",
+            "image_url": data_uri(piece.data, piece.type),
+            "detail": "auto",
+        }
     if piece.modality == "document" and piece.type != "application/octet-stream":
         name = piece.name or f"file.{piece.type.partition('/')[2]}"
-        return {"type": "input_file", "filename": name, "file_data": data_uri(piece)}
+        return {
+            "type": "input_file",
+            "filename": name,
+            "file_data": data_uri(piece.data, piece.type),
+        }
     return {"type": "input_text", "text": piece.summary}
 
 
@@ -279,18 +287,23 @@ def _custom_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
 def _shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     """What each command printed: texts, or objects with stdout, stderr and exit_code or outcome."""
     value = answer.result.value
-    runs = value if isinstance(value, list) else [value]
-    return {
+    runs = value if isinstance(value, list) else [answer.text if value is None else value]
+    limit = answer.called.call.arguments.get("max_output_length")
+    item = {
         "type": "shell_call_output", "call_id": answer.called.id,
-        "output": [_run(run, answer) for run in runs],
+        "output": [_run(run, answer.result.is_error) for run in runs], "max_output_length": limit,
     }  # fmt: skip
+    return filled(item)
 
 
-def _run(run: Any, answer: Answer) -> Entry:
-    said = (
-        run if isinstance(run, dict) else {"stdout": run if isinstance(run, str) else answer.text}
-    )
-    code = said.get("exit_code", 1 if answer.result.is_error else 0)
+RUN = {"stdout", "stderr", "exit_code", "outcome"}
+
+
+def _run(run: Any, is_error: bool) -> Entry:
+    """A dict that says anything else is not a run that printed nothing: it is what was printed."""
+    is_run = isinstance(run, dict) and bool(run) and set(run) <= RUN
+    said = run if is_run else {"stdout": run if isinstance(run, str) else json_text(run)}
+    code = said.get("exit_code", 1 if is_error else 0)
     outcome = said.get("outcome", {"type": "exit", "exit_code": code})
     return {
         "stdout": said.get("stdout", ""), "stderr": said.get("stderr", ""), "outcome": outcome,
@@ -298,7 +311,10 @@ def _run(run: Any, answer: Answer) -> Entry:
 
 
 def _local_shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
-    return {"type": "local_shell_call_output", "id": answer.called.id, "output": answer.text}
+    """The specification wants ``call_id`` and names only ``id``; the SDK's type has only ``id``."""
+    id = answer.called.id
+    named = {"id": id} if encoder.options.sdk_types else {"id": id, "call_id": id}
+    return {"type": "local_shell_call_output", **named, "output": answer.text}
 
 
 def _patch_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
@@ -316,7 +332,10 @@ def _computer_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     screenshots = [media for media in answer.result.media if media.modality == "image"]
     if not screenshots:
         raise encoder.cannot("a computer's result without a picture", "return an image as Media")
-    shown = {"type": "computer_screenshot", "image_url": data_uri(screenshots[-1])}
+    shown = {
+        "type": "computer_screenshot",
+        "image_url": data_uri(screenshots[-1].data, screenshots[-1].type),
+    }
     item: Entry = {
         "type": "computer_call_output", "call_id": answer.called.id, "output": shown,
     }  # fmt: skip

@@ -7,27 +7,39 @@
 Items interleave. A call is found by ``call_id`` where an item is at hand, else by ``output_index``,
 else by ``item_id`` (which some gateways change from event to event), else it is the last open one
 of its type. Every text is said up to four times (deltas, ``.done``, item, final response): copies
-are compared by the accumulator. The end mark is the final response.
+of arguments are compared by ``core.calls``, those of text by ``texts``; ``items`` has a row for each
+type of tool item. A hole in ``sequence_number`` taints the open calls. The end mark is the final
+response.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from ...calls import OPEN, Call, Kind, State
+from ...core import even
+from ...core.calls import OPEN, Call, Evidence, State
+from ...core.parser import (
+    Failure,
+    Handler,
+    Heading,
+    Parser,
+    Payload,
+    StreamFailed,
+    StreamOver,
+    Word,
+    count,
+    first_text,
+    items_of,
+)
 from ...events import (
     Citation,
-    Echo,
     Event,
     FinishReason,
-    IdSource,
     ReasoningDelta,
-    RunsOn,
     TextDelta,
     ToolCallDelta,
     Unrecognized,
@@ -36,30 +48,33 @@ from ...events import (
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
-from .. import _even
-from .._base import (
-    Failure,
-    Handler,
-    Heading,
-    Item,
-    Parser,
-    StreamFailed,
-    StreamOver,
-    Wire,
-    Word,
-    count,
-    first_text,
-    items_of,
+from ...text.halves import decoded
+from .items import (
+    OPAQUE,
+    TOOLS,
+    Tool,
+    compact,
+    echo_of,
+    has_failed,
+    id_of,
+    identity_of,
+    input_of,
+    is_error,
+    kind_of,
+    name_of,
+    output_of,
+    tools_by_type,
 )
+from .texts import Texts
 
-__all__ = ["CALL_ID", "ITEM_ID", "TOOLS", "ResponsesParser", "Tool", "tools_by_type"]
+__all__ = ["ITEMS", "PARSER", "ResponsesParser"]
 
 Out: TypeAlias = list[Event]
 
 # --- the payloads of this wire ------------------------------------------------------------------
 
 
-class TextPiece(Wire, tag="response.output_text.delta", tag_field="type"):
+class TextPiece(Payload, tag="response.output_text.delta", tag_field="type"):
     sequence_number: Any = None
     item_id: Any = None
     output_index: int = 0
@@ -71,25 +86,25 @@ class TextPiece(Wire, tag="response.output_text.delta", tag_field="type"):
     agent: Any = None
 
 
-class ArgumentsPiece(Wire, tag="response.function_call_arguments.delta", tag_field="type"):
+class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_field="type"):
     sequence_number: Any = None
     item_id: str | None = None
     output_index: int | None = None
-    delta: str = ""
+    delta: str | None = None
     obfuscation: Any = None
     call_id: str | None = None
     response_id: Any = None
     agent: Any = None
 
 
-class _Placed(Wire):
+class _Placed(Payload):
     """Where in the response something happens. Any of it may be missing."""
 
-    sequence_number: Any = None
+    sequence_number: int | None = None
     item_id: str | None = None
     output_index: int | None = None
-    content_index: Any = None
-    summary_index: Any = None
+    content_index: int | None = None
+    summary_index: int | None = None
     obfuscation: Any = None
     response_id: Any = None
     agent_reference: Any = None
@@ -97,7 +112,8 @@ class _Placed(Wire):
 
 
 class _Piece(_Placed):
-    delta: Any = ""
+    delta: Any = None
+    call_id: str | None = None
     command_index: int | None = None
     logprobs: Any = None
 
@@ -123,6 +139,7 @@ class _Said(_Placed):
 
 
 class _Status(_Placed):
+    call_id: str | None = None
     partial_image_b64: str | None = None
     partial_image_index: int | None = None
     background: Any = None
@@ -137,29 +154,29 @@ class _Annotated(_Placed):
     annotation_index: Any = None
 
 
-class _OfItem(Wire):
+class _OfItem(Payload):
     item: Raw
-    sequence_number: Any = None
+    sequence_number: int | None = None
     output_index: int | None = None
     response_id: Any = None
     agent_reference: Any = None
     agent: Any = None
 
 
-class _OfResponse(Wire):
+class _OfResponse(Payload):
     response: Raw = Raw(b"{}")
-    sequence_number: Any = None
+    sequence_number: int | None = None
     copilot_usage: Any = None
     agent_reference: Any = None
     agent: Any = None
 
 
-class _Error(Wire):
+class _Error(Payload):
     code: Any = None
     message: str | None = None
     param: Any = None
     error: Any = None
-    sequence_number: Any = None
+    sequence_number: int | None = None
     status: Any = None
     headers: Any = None
     agent: Any = None
@@ -184,100 +201,8 @@ class _Header(msgspec.Struct):
     response: _Opening = _Opening()
 
 
-# --- the types of tool items --------------------------------------------------------------------
-
-
-class Tool(NamedTuple):
-    """One type of item that calls a tool or brings a tool's output.
-
-    ``said``: how it says its arguments, a form and the fields it needs:
-    ``text`` JSON text · ``object`` an object · ``one of`` the first object there is · ``fields`` an
-    object made of those fields · ``code`` / ``input`` plain text.
-    ``ids``: fields that identify it, best first, with what kind of id that makes.
-    ``output``: the fields its result is in (a hybrid brings call and result at once).
-    """
-
-    type: str
-    family: str
-    role: str
-    runs_on: RunsOn
-    ids: tuple[tuple[str, IdSource], ...]
-    said: tuple[str, ...] = ()
-    output: tuple[str, ...] = ()
-    name: str = ""  # of tools that have no name of their own
-    name_field: str = "name"
-    note: str = ""
-    usually: tuple[str, str] | None = None  # its id, where the first of ``ids`` may be missing
-
-    @property
-    def kind(self) -> Kind:
-        key = self.said[0] if self.said and self.said[0] in ("code", "input") else None
-        return Kind(self.family, self.runs_on, key)
-
-    @property
-    def item(self) -> Item:
-        field, source = self.usually or self.ids[0]
-        ref = field if "output" in self.role and self.role != "call+output" else ""
-        return Item(self.type, self.family, self.role, self.runs_on, source, field,
-                    " ".join(self.said), ref, self.note)  # fmt: skip
-
-
-CALL_ID: tuple[tuple[str, IdSource], ...] = (("call_id", "natural"), ("id", "conflated"))
-ITEM_ID: tuple[tuple[str, IdSource], ...] = (("id", "conflated"),)
-_OPTIONAL = ("call_id", "nullable")
-_JSON = ("text", "arguments")
-TOOLS = (
-    Tool("function_call", "function", "call", "client", CALL_ID, _JSON),
-    Tool("function_call_output", "function", "output", "client", CALL_ID, output=("output",),
-         usually=_OPTIONAL),
-    Tool("custom_tool_call", "custom", "call", "client", CALL_ID, ("input", "input")),
-    Tool("custom_tool_call_output", "custom", "output", "client", CALL_ID, output=("output",)),
-    Tool("computer_call", "computer-use", "call", "client", CALL_ID, ("one of", "action", "actions"),
-         name="computer_use"),
-    Tool("computer_call_output", "computer-use", "output", "client", CALL_ID, output=("output",)),
-    Tool("local_shell_call", "local-shell", "call", "client", CALL_ID, ("object", "action"),
-         name="local_shell"),
-    Tool("local_shell_call_output", "local-shell", "output", "client", CALL_ID, output=("output",),
-         note="its own id is the call's", usually=("id", "conflated")),
-    Tool("shell_call", "function-shell", "call", "client", CALL_ID, ("object", "action"), name="shell",
-         note="runs where its `environment` says"),
-    Tool("shell_call_output", "function-shell", "output", "client", CALL_ID, output=("output",)),
-    Tool("apply_patch_call", "apply-patch", "call", "client", CALL_ID, ("object", "operation"),
-         name="apply_patch"),
-    Tool("apply_patch_call_output", "apply-patch", "output", "client", CALL_ID, output=("output",)),
-    Tool("tool_search_call", "tool-search", "call", "provider", CALL_ID, ("object", "arguments"),
-         name="tool_search", note="runs where its `execution` says", usually=_OPTIONAL),
-    Tool("tool_search_output", "tool-search", "output", "provider", CALL_ID, output=("tools",),
-         usually=_OPTIONAL),
-    Tool("file_search_call", "file-search", "call+output", "provider", ITEM_ID, ("fields", "queries"),
-         ("results",), "file_search"),
-    Tool("web_search_call", "web-search", "call", "provider", ITEM_ID, ("object", "action"),
-         name="web_search"),
-    Tool("code_interpreter_call", "code-interpreter", "call+output", "provider", ITEM_ID,
-         ("code", "code"), ("outputs",), "code_interpreter"),
-    Tool("image_generation_call", "image-gen", "call+output", "provider", ITEM_ID,
-         ("fields", "prompt", "revised_prompt", "action", "size", "quality", "background",
-          "output_format"), ("result",), "image_generation"),
-    Tool("mcp_call", "mcp", "call+output", "provider", ITEM_ID, _JSON, ("output", "error")),
-    Tool("mcp_list_tools", "mcp", "call+output", "provider", ITEM_ID, ("fields", "server_label"),
-         ("tools", "error"), "mcp_list_tools", note="a listing that the provider makes by itself"),
-    Tool("mcp_approval_request", "mcp", "call", "provider", (("id", "natural"),),
-         ("fields", "name", "server_label", "arguments"), name="mcp_approval_request",
-         note="the client decides; answered by mcp_approval_response"),
-    Tool("mcp_approval_response", "mcp", "output", "client", (("approval_request_id", "natural"),),
-         output=("approve", "reason")),
-    Tool("program", "programmatic", "call", "provider", CALL_ID, ("code", "code"), name="program"),
-    Tool("program_output", "programmatic", "output", "provider", CALL_ID, output=("result",)),
-    Tool("multi_agent_call", "multi-agent", "call", "provider", CALL_ID, _JSON, name_field="action"),
-    Tool("multi_agent_call_output", "multi-agent", "output", "provider", CALL_ID, output=("output",)),
-)  # fmt: skip
-
-# Items that are no tools, no text, and must go back as they came.
-OPAQUE = {"compaction", "compaction_trigger", "configuration_update", "additional_tools",
-          "item_reference", "agent_message"}  # fmt: skip
-_OF_THE_CALL = {"type", "call_id", "name", "arguments", "input", "code", "status", "action",
-                "operation", "outputs", "results", "result", "output", "queries"}  # fmt: skip
-_FAILED = {"failed", "incomplete"}
+_as_final = msgspec.json.Decoder(_Final).decode
+_ABOUT_CALLS = (b"arguments", b"_input", b"call_code")  # in the names of kinds
 _THOUGHTS = {"reasoning_text", "summary_text"}
 
 RETRYABLE = {
@@ -287,6 +212,8 @@ RETRYABLE = {
     "slow_down",
     "vector_store_timeout",
 }
+FINISHED = {"completed", "in_progress", "generating", "searching", "interpreting", "calling"}
+UNFINISHED = {"incomplete", "cancelled", "canceled", "expired", "queued"}
 _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_messages": "length",
@@ -294,11 +221,6 @@ _INCOMPLETE: dict[str, FinishReason] = {
     "content_filter": "content_filter",
     "steered": "pause",
 }
-
-
-def tools_by_type(*tables: tuple[Tool, ...]) -> dict[str, Tool]:
-    """Rows of tool items by their type."""
-    return {tool.type: tool for table in tables for tool in table}
 
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -314,9 +236,18 @@ class ResponsesParser(Parser):
     OF_AGENTS: ClassVar[bool] = False  # its responses say which agent speaks
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(TOOLS)
     REASONS: ClassVar[dict[str, FinishReason]] = _INCOMPLETE
+    EVIDENCE = Evidence(
+        "output_item.done, unless its status says incomplete or failed",
+        "arguments.done, input.done, code.done, output_item.done, the final response",
+        "response.completed",
+        "at output_item.done",
+    )
+    CALL_TEXTS = ("delta", "arguments", "input", "code")
+    CALL_KEYS = ("item", "item_id", "output_index")
+    CALL_WORDS = (b'"arguments"', b'"call_id"')
     QUIRKS = {
-        "arguments": ("args.object", _even.json_text),
-        "output_index": ("wire.shape_odd", lambda value: _even.DROP),
+        "arguments": ("args.object", even.object_text),
+        "output_index": ("wire.shape_odd", even.integer),
     }
 
     def __init__(self, *args: Any) -> None:
@@ -324,15 +255,29 @@ class ResponsesParser(Parser):
         self._by_output: defaultdict[str, dict[int, Call]] = defaultdict(dict)
         self._functions = self._by_output["function_call"]
         self._by_item: dict[tuple[str, str], Call] = {}
-        self._of_type: defaultdict[str, list[Call]] = defaultdict(list)
+        self._types: dict[int, str] = {}  # call -> type of its item
+        self._items: dict[int, str] = {}  # call -> id of its item
+        self._queued = 0  # calls that stand in a queue by now
+        self._waiting: defaultdict[str, deque[Call]] = defaultdict(deque)
+        self._next: int | None = None  # the number of the next event, but for pieces in between
+        self._unnumbered = self._fragments_before = 0
+        self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
+        self._added: set[int] = set()  # calls whose item was added
+        self._placed: set[int] = set()  # calls that are known by a place or an item
         self._places: dict[str, int | None] = {}  # item id -> output index
         self._answered: set[int] = set()
-        self._text_at: int | None = None
-        self._texts: set[int | None] = set()  # items whose text was told
-        self._thoughts: set[int | None] = set()  # items whose reasoning was told
+        self._bare: set[tuple[int | None, str]] = set()  # outputs without an id: where, and what
+        self._copies: Counter[str] = Counter()
+        self._alike: dict[tuple[str, str, str], list[Call]] = {}  # at the end, what was told
+        self._texts = Texts(self.scribe)
+        self._thoughts = Texts(self.scribe)
+        self._at: Any = None  # the part whose text is being told …
+        self._pieces: list[str] = []  # … its pieces …
+        self._pieces_before = 0  # … and those of them that were counted
         self._echoed: set[str] = set()
         self._refused = False
+        self._complete = True  # what an item says without a status is all of it
         self._usage: dict[str, Any] = {}
 
     @classmethod
@@ -355,38 +300,103 @@ class ResponsesParser(Parser):
     # --- text and reasoning ---------------------------------------------------------------------
 
     def _text_piece(self, p: TextPiece, out: Out) -> None:
-        if p.output_index != self._text_at:
-            self._text_at = p.output_index
-            self._texts.add(p.output_index)
-        if p.delta:
-            out.append(TextDelta(p.delta, p.output_index))
+        text = p.delta
+        if p.output_index != self._at:
+            at = p.content_index if isinstance(p.content_index, int) else 0
+            self._turn_to(p.output_index, at)
+            if self._texts.retold(p.output_index, at, text):
+                self._turn_to(None, None)  # the next one is looked at, too
+                self._unnumbered += 1
+                return
+        self._pieces.append(text)  # also for their number: see ``numbered``
+        if text:
+            out.append(TextDelta(text, p.output_index))
+
+    def _turn_to(self, index: int | None, at: Any) -> None:
+        """Another part's text is told from here on."""
+        self._unnumbered += len(self._pieces) - self._pieces_before
+        self._pieces = self._texts.pieces(index, at) if index is not None else []
+        self._at, self._pieces_before = index, len(self._pieces)
+        for calls in self._by_output.values() if index is not None else ():
+            if (call := calls.get(index)) is not None and call.state < State.CLOSED:  # type: ignore[arg-type]
+                self.calls.taint(call, "something else came in place of its arguments")
+
+    def numbered(self, number: int | None) -> None:
+        """The number of an event off the hot path. Pieces do not look at theirs: they are counted.
+
+        A number that jumps or goes back says that events are missing or moved, and nobody knows
+        whose they were. Numbers that only ever stay as they are say nothing, and none are none.
+        """
+        between = self._unnumbered + len(self._pieces) - self._pieces_before
+        between += self._fragments() - self._fragments_before
+        due = None if self._next is None else self._next + between
+        self._next = None if number is None else number + 1
+        if number is None or due is None:
+            return
+        self._counts_up = self._counts_up or number == due
+        if number > due or (number < due and self._counts_up):
+            self.scribe.note("wire.gap", expected=due, came=number)
+            self.calls.taint_open("the wire's own numbering has a hole or goes back")
+
+    def _fragments(self) -> int:
+        return sum(len(call.fragments) for call in self.calls.unfinished())
+
+    def counted(self) -> None:
+        """All that came up to here has its number."""
+        self._unnumbered, self._pieces_before = 0, len(self._pieces)
+        self._fragments_before = self._fragments()
+
+    def _part_added(self, p: _Said, out: Out) -> None:
+        """The next text may be another part of the same item."""
+        self._turn_to(None, None)
+
+    def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
+        number = payload.get("sequence_number") if isinstance(payload, dict) else None
+        self.numbered(number if isinstance(number, int) else None)
+        super()._unheard(payload, data, why, out)
+        self.counted()
+
+    def is_loss(self, complaint: even.Complaint, value: bytes, beside: dict[str, Raw]) -> bool:
+        """Most kinds have no text of a call at their top: a new field there is no loss."""
+        about_calls = any(word in bytes(beside.get("type", Raw())) for word in _ABOUT_CALLS)
+        return (about_calls or not complaint.unknown) and super().is_loss(complaint, value, beside)
 
     def _other_text(self, p: _Piece, out: Out) -> None:
-        self._tell_text(p.output_index, str(p.delta or ""), out)
+        if text := self._piece_of(p):
+            out.append(TextDelta(text, self._place_of(p) or 0))
 
     def _refusal_piece(self, p: _Piece, out: Out) -> None:
-        self._texts.add(p.output_index)
-        self._refuse(str(p.delta), p.output_index, out)
+        self._refuse(self._piece_of(p), self._place_of(p), out)
+
+    def _piece_of(self, p: _Piece) -> str:
+        """The text of a piece, unless a copy that came before it has told it."""
+        index = self._place_of(p)
+        if not isinstance(p.delta, str) or self._texts.retold(index, p.content_index, p.delta):
+            return ""
+        self._texts.pieces(index, p.content_index).append(p.delta)
+        return p.delta
+
+    def _place_of(self, p: _Placed) -> int | None:
+        """Its output index, or that of its item where it is left out."""
+        return p.output_index if p.output_index is not None else self._places.get(p.item_id or "")
 
     def _text_said(self, p: _Said, out: Out) -> None:
-        """The whole text: told only if its pieces never came."""
+        """The whole text: only what its pieces did not say is told."""
         part = p.part if isinstance(p.part, dict) else {}
         if str(part.get("type")) in _THOUGHTS:
             self._thought_said(p, out)
-        elif p.output_index not in self._texts:
-            self._tell_part({"text": p.text, "refusal": p.refusal, **part}, p.output_index, out)
+        else:
+            said = {"text": p.text, "refusal": p.refusal, **part}
+            self._tell_part(said, self._place_of(p), p.content_index, out)
 
-    def _tell_text(self, index: int | None, text: str, out: Out) -> None:
-        self._texts.add(index)
-        if text:
-            out.append(TextDelta(text, index or 0))
-
-    def _tell_part(self, part: dict[str, Any], index: int | None, out: Out) -> None:
-        if first_text(part.get("refusal")):
-            self._texts.add(index)
-            self._refuse(part["refusal"], index, out)
-        elif text := first_text(part.get("text")):
-            self._tell_text(index, text, out)
+    def _tell_part(self, part: dict[str, Any], index: int | None, at: Any, out: Out) -> None:
+        refusal = first_text(part.get("refusal"))
+        news = self._texts.news(index, at, refusal or first_text(part.get("text")) or "")
+        self._turn_to(None, None)  # nothing of it is held any more; the next piece is looked at
+        if refusal:
+            self._refuse(news, index, out)
+        elif news:
+            out.append(TextDelta(news, index or 0))
 
     def _refuse(self, text: str, index: int | None, out: Out) -> None:
         self._refused = True
@@ -395,16 +405,17 @@ class ResponsesParser(Parser):
 
     def _thought_piece(self, p: _Piece, out: Out) -> None:
         text = p.delta.get("text") if isinstance(p.delta, dict) else p.delta
-        self._thoughts.add(p.output_index)
-        if isinstance(text, str) and text:
-            out.append(ReasoningDelta(text, p.output_index or 0))
+        index, at = self._place_of(p), _thought_at(p)
+        if isinstance(text, str) and text and not self._thoughts.retold(index, at, text):
+            self._thoughts.pieces(index, at).append(text)
+            out.append(ReasoningDelta(text, index or 0))
 
     def _thought_said(self, p: _Said, out: Out) -> None:
         part = p.part if isinstance(p.part, dict) else {}
-        text = first_text(p.text, part.get("text"))
-        if text and p.output_index not in self._thoughts:
-            self._thoughts.add(p.output_index)
-            out.append(ReasoningDelta(text, p.output_index or 0))
+        text = first_text(p.text, part.get("text")) or ""
+        index = self._place_of(p)
+        if news := self._thoughts.news(index, _thought_at(p), text):
+            out.append(ReasoningDelta(news, index or 0))
 
     def _annotated(self, p: _Annotated, out: Out) -> None:
         out.append(Citation(p.output_index or 0, p.annotation))
@@ -418,29 +429,41 @@ class ResponsesParser(Parser):
     def _arguments_piece(self, p: ArgumentsPiece, out: Out) -> None:
         call = self._functions.get(p.output_index)  # type: ignore[arg-type]
         text = p.delta
-        if call is not None and call.state is OPEN and text:
+        if call is not None and call.state is OPEN and text and p.call_id is None:
             call.fragments.append(text)  # as Calls.append, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
         else:
+            number = p.sequence_number
+            self.numbered(number if isinstance(number, int) else None)
             self._call_piece(p, out)
+            self.counted()
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
+        if p.delta == "" and self._known(p.output_index, p.item_id, OF[type(p)]) is None:
+            return
         call = self._call_of(p, OF[type(p)], out)
-        if p.delta:
-            self.calls.append(call, str(p.delta), out)
+        self.calls.hear(call, out, id=first_text(p.call_id), field="call_id", source="natural")
+        if not isinstance(p.delta, str):
+            self.calls.taint(call, "a fragment of it is no text")
+        elif p.delta:
+            self.calls.append(call, p.delta, out)
 
     def _call_said(self, p: _Said, out: Out) -> None:
-        """The whole arguments, code or input of a call: its own closing mark."""
+        """The whole arguments, code or input of a call; its item will close it."""
+        text = next((t for t in (p.arguments, p.code, p.input) if t is not None), "")
+        if not text and self._known(p.output_index, p.item_id, OF[type(p)]) is None:
+            return
+        placed = p.output_index is not None or p.item_id or p.call_id
+        if not placed and len(self._growing(OF[type(p)])) > 1:  # whose all is it?
+            self.calls.astray(wire_kind=_kind(p))
+            return
         call = self._call_of(p, OF[type(p)], out)
-        self.calls.hear(call, out, id=first_text(p.call_id), field="call_id")
+        self.calls.hear(call, out, id=first_text(p.call_id), field="call_id", source="natural")
         if call.wire_id:
             self.calls.hear(call, out, name=first_text(p.name))
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
-        text = next((t for t in (p.arguments, p.code, p.input) if t is not None), "")
         self.calls.settle(call, text, out)
-        if call.name and call.wire_id:
-            self.calls.close(call, out)
 
     def _progress_piece(self, p: _Piece, out: Out) -> None:
         """Commands and diffs are parts of an object that comes whole with its item."""
@@ -463,6 +486,8 @@ class ResponsesParser(Parser):
         call = self._known(p.output_index, p.item_id, OF[type(p)])
         if call is None:
             self.scribe.note("call.unannounced", wire_kind=_kind(p))
+        else:
+            self.calls.hear(call, out, id=first_text(p.call_id), field="call_id", source="natural")
         self.calls.progress(out, call, status, payload, id=p.item_id or "")
 
     # --- which call is meant --------------------------------------------------------------------
@@ -478,9 +503,32 @@ class ResponsesParser(Parser):
         if call is None and item_id:
             call = self._by_item.get((type_, item_id))
         if call is None and (index is None or not item_id):
-            open_ones = [c for c in self._of_type[type_] if c.state < State.CLOSED]
-            call = open_ones[-1] if open_ones else None
+            call = self._last_open(type_)
         return call
+
+    def _last_open(self, type_: str) -> Call | None:
+        """For what names no place. With several open nobody knows; their items will say it all again."""
+        growing = self._growing(type_)
+        if len(growing) > 1:
+            for call in growing:
+                self.calls.taint(call, "a fragment came that does not say which call it is of")
+        return growing[-1] if growing else None
+
+    def _growing(self, type_: str) -> list[Call]:
+        return [
+            call for call in self.calls.unfinished()
+            if call.state < State.CLOSED and self._types.get(call.ordinal) == type_
+        ]  # fmt: skip
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        index, item = payload.get("output_index"), first_text(payload.get("item_id"))
+        if not isinstance(index, int):
+            index = None
+            if item is None:
+                return None
+        by_place = [calls[index] for calls in self._by_output.values() if index in calls]
+        by_item = (self._by_item.get((type_, item or "")) for type_ in self.TOOLS)
+        return by_place or [call for call in by_item if call is not None]
 
     def _open_unannounced(self, p: Any, type_: str, out: Out) -> Call:
         self.scribe.note("call.unannounced", wire_kind=_kind(p))
@@ -489,20 +537,25 @@ class ResponsesParser(Parser):
     def _open(
         self, tool: Tool, item: dict[str, Any], index: int | None, out: Out, *, named: bool = True
     ) -> Call:
-        id, field, source = _identity(tool, item) if named else (None, tool.ids[0][0], None)
+        id, field, source = identity_of(tool, item) if named else (None, tool.ids[0][0], None)
         call = self.calls.open(
-            out, _kind_for(tool, item), id=id, field=field, source=source,
-            name=_name_of(tool, item) if named else None, seen=item,
+            out, kind_of(tool, item), id=id, field=field, source=source,
+            name=name_of(tool, item) if named else None, seen=item,
         )  # fmt: skip
+        if tool.ids[0][1] == "natural":
+            call.fallback = tool.ids[0][0]
+        self._types[call.ordinal] = tool.type
         self._remember(call, tool.type, index, first_text(item.get("id")))
-        self._of_type[tool.type].append(call)
         return call
 
     def _remember(self, call: Call, type_: str, index: int | None, item_id: str | None) -> None:
+        if index is not None or item_id:
+            self._placed.add(call.ordinal)
         if index is not None:
             self._by_output[type_][index] = call
         if item_id:
             self._by_item[type_, item_id] = call
+            self._items.setdefault(call.ordinal, item_id)
 
     # --- items ----------------------------------------------------------------------------------
 
@@ -510,100 +563,178 @@ class ResponsesParser(Parser):
         item, _ = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is not None and "call" in tool.role:
-            call = self._find_item(tool, item, p.output_index)
-            if call is None:
-                call = self._open(tool, item, p.output_index, out)
-            self._learn(call, tool, item, out)
-            call.echo = _echo(item)
+            self._call_added(tool, item, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
         elif _is_plain_item(item):
-            self._places[_id_of(item)] = p.output_index
+            self._places[id_of(item)] = p.output_index
+            self._told_in(item).house(p.output_index)
         else:
             self._other_item(item, p.output_index, out, done=False)
+        self.calls.lossy = ""
+
+    def _told_in(self, item: dict[str, Any]) -> Texts:
+        return self._thoughts if item.get("type") == "reasoning" else self._texts
+
+    def _call_added(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> None:
+        call = self._find_item(tool, item, index, adding=True)
+        if call is not None and call.ordinal in self._added:  # this very item was added before
+            call = (
+                call if self.calls.restarts(call, call.wire_id, name_of(tool, item), out) else None
+            )
+        if call is None:
+            call = self._open(tool, item, index, out)
+        self._added.add(call.ordinal)
+        self._learn(call, tool, item, index, out)
+        call.echo = echo_of(item)
+        if self.calls.lossy:
+            self.calls.taint(call, self.calls.lossy)
 
     def _tool_of(self, item: Any) -> Tool | None:
         return self.TOOLS.get(str(item.get("type"))) if isinstance(item, dict) else None
 
     def _output_added(self, tool: Tool, item: dict[str, Any], index: int | None) -> None:
         """Events about an output that is still growing are progress of its call."""
-        call = self.calls.by_id(0, _identity(tool, item)[0] or "")
+        call = self.calls.by_id(0, identity_of(tool, item)[0] or "")
         if call is not None:
             self._remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
-        index = p.output_index if p.output_index is not None else self._places.get(_id_of(item))
+        index = p.output_index if p.output_index is not None else self._places.get(id_of(item))
         if tool is None:
             self._other_item(item, index, out, done=True)
         elif "call" in tool.role:
             self._call_item(tool, item, raw, index, out)
-        else:
+        elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)
+        self.calls.lossy = ""
 
     def _call_item(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
     ) -> None:
         call = self._find_item(tool, item, index) or self._open(tool, item, index, out)
-        self._learn(call, tool, item, out)
+        self._learn(call, tool, item, index, out)
         if call.state is not State.OVER:
-            call.echo = _echo(item)
-        self.calls.settle(call, FORMS[tool.said[0]](tool, item, raw), out)
-        if item.get("status") != "incomplete":
-            self.calls.close(call, out)
+            call.echo = echo_of(item)
+        text = input_of(tool, item, raw)
+        if text is None and not call.fragments:
+            self.calls.taint(call, "its input is in a field that its type does not have")
+        self.calls.settle(call, text or "", out)
+        told = call.state is State.OVER
+        self._close_item(call, tool, item, out)
+        if not tool.output and not told and has_failed(item) and call.kind.runs_on == "provider":
+            # no result may ever say it
+            self.calls.progress(out, call, str(item["status"]), item.get("error"))
         if tool.output and call.ordinal not in self._answered:
             self._answered.add(call.ordinal)
             self._tell_output(tool, item, call, out)
 
+    def _close_item(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
+        """An item closes its call, unless its status says that it is not all there.
+
+        What the provider runs itself may fail although its call was whole: that is its result.
+        """
+        said = item.get("status")
+        status = said if isinstance(said, str | None) else "?"
+        unsure = not status or (status in FINISHED and status != "completed")
+        if (status == "in_progress" and not call.fragments) or (unsure and not self._complete):
+            return  # nothing of it came yet, or the response was cut: no end
+        if status in UNFINISHED:
+            self.calls.deny(call, "truncated", "its item says that it is incomplete")
+        elif status == "failed" and call.kind.runs_on == "client":
+            self.calls.deny(call, "provider_error", "its item says that it failed")
+        else:
+            if status not in (None, "failed", *FINISHED):
+                self.scribe.note("wire.field_odd", where="item.status")
+            call.denied = None
+            self.calls.close(call, out)
+
     def _tell_output(self, tool: Tool, item: dict[str, Any], call: Call, out: Out) -> None:
         """A hybrid's result. It may be told before the call where that waits for the turn's end."""
-        if call.state is not State.OVER and not call.fragments:
-            self.calls.settle(call, "{}", out)
-            self.calls.close(call, out)
         self.calls.result(
-            out, _output(tool, item), id=call.id, call=call, is_error=_is_error(item), echo=item
-        )
+            out, output_of(tool, item), id=call.id, family=tool.family, call=call,
+            is_error=is_error(item), echo=item,
+        )  # fmt: skip
+
+    def _output_again(self, tool: Tool, item: dict[str, Any], index: int | None) -> bool:
+        """Is this output the same as one before? Without an id one in another place is another."""
+        if id_of(item):
+            return self._heard_before(item)
+        said, open_ = repr(item), self._unanswered(_called(tool)) is not None
+        again = (index, said) in self._bare and not (index is None and open_)
+        self._bare.add((index, said))
+        self._copies[said] += not again
+        return again
+
+    def _output_copied(self, item: dict[str, Any]) -> bool:
+        """At the end outputs are said again: those without an id as often as they were told."""
+        if id_of(item):
+            return self._heard_before(item)
+        said = repr(item)
+        self._copies[said] -= 1
+        return self._copies[said] >= 0
 
     def _output_item(self, tool: Tool, item: dict[str, Any], out: Out) -> None:
-        if self._heard_before(item):
-            return
-        id, _, _ = _identity(tool, item)
+        id, _, _ = identity_of(tool, item)
         call = self.calls.by_id(0, id) if id else None
         if call is None:
-            call = self._unanswered(tool.family)
+            call = self._unanswered(_called(tool))
         if call is not None:
             self._answered.add(call.ordinal)
         self.calls.result(
-            out, _output(tool, item), id=id, call=call, is_error=_is_error(item), echo=item
-        )
-
-    def _unanswered(self, family: str) -> Call | None:
-        """The last call of a family that has no output yet, for outputs that name none."""
-        return next(
-            (c for c in reversed(self.calls.all)
-             if c.kind.family == family and c.wire_id is not None and c.ordinal not in self._answered
-             and c.source == "conflated"),
-            None,
+            out, output_of(tool, item), id=id, family=tool.family, call=call,
+            is_error=is_error(item), echo=item,
         )  # fmt: skip
 
-    def _find_item(self, tool: Tool, item: dict[str, Any], index: int | None) -> Call | None:
-        call_id = first_text(item.get("call_id"))
+    def _unanswered(self, type_: str) -> Call | None:
+        """Calls and outputs that name none pair in order, the first with the first, by type."""
+        for call in self.calls.all[self._queued :]:
+            self._waiting[self._types[call.ordinal].removesuffix("_call")].append(call)
+        self._queued = len(self.calls.all)
+        waiting = self._waiting[type_]
+        while waiting and waiting[0].ordinal in self._answered:
+            waiting.popleft()
+        named = not waiting or waiting[0].source == "natural"
+        return None if named else waiting[0]
+
+    def _find_item(
+        self, tool: Tool, item: dict[str, Any], index: int | None, *, adding: bool = False,
+        final: bool = False,
+    ) -> Call | None:  # fmt: skip
+        """By its id; else one item, which is one place, is one call whatever ids it is given."""
+        call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
         call = self.calls.by_id(0, call_id) if call_id else None
         if call is not None and call.kind.family == tool.family:
+            elsewhere = index is not None and self._by_output[tool.type].get(index) is not call
+            other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
+            if final or not (elsewhere and other):
+                return call
+        call = self._known(index, item_id, tool.type) or self._nameless(tool.type)
+        if call is None or not call.name or self._items.get(call.ordinal) in (None, item_id):
             return call
-        call = self._known(index, first_text(item.get("id")), tool.type)
-        if call is not None and call_id and call.wire_id not in (None, call_id):
-            return None if call.source == "natural" else call
-        return call
+        if call_id and call.wire_id == call_id:
+            return call
+        # Another item in its place: a gateway that changes ids, or that uses one place for all?
+        same = not adding and call.state < State.CLOSED and call.name == name_of(tool, item)
+        return call if same else None
 
-    def _learn(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
-        id, field, source = _identity(tool, item)
-        if call.wire_id is None or call.source == "natural":
-            self.calls.hear(
-                call, out, id=id if call.wire_id is None else None, field=field, source=source
-            )
-        self.calls.hear(call, out, name=_name_of(tool, item))
+    def _nameless(self, type_: str) -> Call | None:
+        """The one call of this type of which something came before its item did."""
+        waiting = [
+            call for call in self.calls.unfinished()
+            if not call.name and call.ordinal not in self._placed
+            and self._types.get(call.ordinal) == type_
+        ]  # fmt: skip
+        return waiting[0] if len(waiting) == 1 else None
+
+    def _learn(
+        self, call: Call, tool: Tool, item: dict[str, Any], index: int | None, out: Out
+    ) -> None:
+        self._remember(call, tool.type, index, first_text(item.get("id")))
+        id, field, source = identity_of(tool, item)
+        self.calls.hear(call, out, id=id, field=field, source=source, name=name_of(tool, item))
 
     def _other_item(self, item: Any, index: int | None, out: Out, *, done: bool) -> None:
         kind = str(item.get("type")) if isinstance(item, dict) else ""
@@ -618,10 +749,9 @@ class ResponsesParser(Parser):
             self.unknown({"type": f"output_item/{kind}", "item": item}, "item", out)
 
     def _message(self, item: dict[str, Any], index: int | None, out: Out) -> None:
-        told = index in self._texts
-        for part in items_of(item.get("content")):
-            if isinstance(part, dict) and not told:
-                self._tell_part(part, index, out)
+        for at, part in enumerate(items_of(item.get("content"))):
+            if isinstance(part, dict):
+                self._tell_part(part, index, at, out)
         self._echo_text(item, index, out)
 
     def _echo_text(self, item: dict[str, Any], index: int | None, out: Out) -> None:
@@ -630,12 +760,16 @@ class ResponsesParser(Parser):
             out.append(TextDelta("", index or 0, 0, echo))
 
     def _reasoning(self, item: dict[str, Any], index: int | None, out: Out) -> None:
-        parts = [*items_of(item.get("summary")), *items_of(item.get("content"))]
-        texts = [first_text(p.get("text")) for p in parts if isinstance(p, dict)]
-        text = "\n".join(t for t in texts if t)
-        if text and index not in self._thoughts:
-            self._thoughts.add(index)
-            out.append(ReasoningDelta(text, index or 0))
+        """Reasoning is said again in its item: what was never told before is told from there."""
+        parts = _thoughts_of(item)
+        if not self._thoughts.has(index):
+            if text := "\n".join(parts.values()):
+                self._thoughts.pieces(index, None).append(text)
+                out.append(ReasoningDelta(text, index or 0))
+        elif self._thoughts.has_all(index, parts):
+            for at, text in parts.items():
+                if news := self._thoughts.news(index, at, text):
+                    out.append(ReasoningDelta(news, index or 0))
         self._echo_item(item, index, out)
 
     def _echo_item(self, item: dict[str, Any], index: int | None, out: Out) -> None:
@@ -645,7 +779,7 @@ class ResponsesParser(Parser):
 
     def _heard_before(self, item: Any) -> bool:
         """Items are said again at the end. One without an id is known by what it says."""
-        key = _id_of(item) or repr(item)
+        key = id_of(item) or repr(item)
         heard = key in self._echoed
         self._echoed.add(key)
         return heard
@@ -657,55 +791,110 @@ class ResponsesParser(Parser):
         if final.usage:
             self._usage = final.usage
         status = STATUS[type(p)] or final.status or "completed"
-        if status == "failed":
+        if final.status in ("failed", "cancelled", "incomplete"):
+            status = final.status  # whatever the event is called
+        if status == "failed" or final.error:
             raise StreamFailed(_failure(final.error))
         if status == "cancelled":
             raise StreamFailed(Failure("cancelled", "the response was cancelled"))
-        self._reconcile(final.output or [], out)
+        self._complete = status == "completed"
+        self._reconcile(final.output or [], self.calls.lossy, out)
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             if not call.name:
                 self.calls.hear(call, out, name=self._names.get(call.ordinal))
-        self.calls.end_turn(out, self.reason)
         raise StreamOver
 
     def _final(self, raw: Raw) -> _Final:
         said, data = self.sound(raw)
         try:
-            return msgspec.json.decode(data, type=_Final)
+            return decoded(data, _as_final)
         except msgspec.ValidationError:
             self.scribe.note("wire.field_odd", where="response")
             status = said.get("status") if isinstance(said, dict) else None
             return _Final(status=first_text(status))
 
     def _why_over(self, status: str, details: Any) -> tuple[FinishReason, str]:
-        if status == "incomplete":
-            raw = first_text(details.get("reason") if isinstance(details, dict) else None) or status
-            return ("length" if raw == status else self.finish_reason(raw)), raw
-        return ("refusal" if self._refused else "stop"), status
+        if status == "completed":
+            return ("refusal" if self._refused else "stop"), status
+        raw = first_text(details.get("reason") if isinstance(details, dict) else None) or status
+        return self.finish_reason(raw), raw
 
-    def _reconcile(self, output: list[Raw], out: Out) -> None:
-        """The final response says everything once more; what was never heard is told now."""
-        nothing_said = not self._texts
-        for index, raw in enumerate(output):
-            item, data = self.sound(raw)
+    def _reconcile(self, output: list[Raw], doubt: str, out: Out) -> None:
+        """The final response says everything once more; what was never heard is told now.
+
+        An empty list takes nothing back, as real servers send it; one without a call does.
+        """
+        named: set[int] = set()
+        items = [self._sound_item(raw, doubt) for raw in output]
+        spare = sum(any(_message_texts(item)) for item, _, _ in items) - self._texts.places()
+        for index, (item, data, lossy) in enumerate(items):
+            self.calls.lossy = lossy
             tool = self._tool_of(item)
             if tool is None:
-                if isinstance(item, dict) and (item.get("type") != "message" or nothing_said):
-                    self._late_item(item, index, out)
+                if isinstance(item, dict):
+                    spare -= self._late_item(item, index, spare > 0, out)
             elif "call" in tool.role:
-                self._call_item(tool, item, data, self._place(tool, item, index), out)
-            else:
+                named.add(self._reconcile_call(tool, item, data, index, named, out))
+            elif not self._output_copied(item):
                 self._output_item(tool, item, out)
+            self.calls.lossy = ""
+        for call in self.calls.all if output else ():
+            if call.ordinal not in named:
+                self.scribe.note("call.unlisted", call_id=call.id)
+                self.calls.fail(call, "conflict", "the final response has no such call", out)
 
-    def _late_item(self, item: dict[str, Any], index: int, out: Out) -> None:
-        heard = _id_of(item) in self._echoed or (item.get("type") == "reasoning" and self._thoughts)
-        if not heard:
+    def _sound_item(self, raw: Raw, doubt: str) -> tuple[Any, bytes, str]:
+        """An item of the final response, its text, and why something of it may be missing."""
+        self.calls.lossy = doubt
+        return *self.sound(raw), self.calls.lossy
+
+    def _reconcile_call(
+        self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
+    ) -> int:
+        """The call that an item of the final response says again; a new one if there is none."""
+        place = index if self._by_output[tool.type].get(index) is not None else None
+        call = self._find_item(tool, item, place, final=True)
+        call = call or self._told_alike(tool, item, raw, named)
+        if call is None:
+            self._call_item(tool, item, raw, place, out)
+            return len(self.calls.all) - 1
+        if call.state is State.OVER:
+            self._learn(call, tool, item, None, out)
+            self.calls.settle(call, input_of(tool, item, raw) or "", out)
+        else:
+            self._call_item(tool, item, raw, place, out)
+        return call.ordinal
+
+    def _told_alike(
+        self, tool: Tool, item: dict[str, Any], raw: bytes, named: set[int]
+    ) -> Call | None:
+        """Ids may differ at the end: one that was told, says the same, and is not there otherwise."""
+        name, text = name_of(tool, item), input_of(tool, item, raw)
+        if not self._alike:
+            for call in self.calls.all:
+                key = self._types[call.ordinal], call.name, compact(call.raw)
+                self._alike.setdefault(key, []).append(call)
+        alike = self._alike.get((tool.type, name or "", compact(text or "")), [])
+        return next((call for call in alike if call.ordinal not in named), None)
+
+    def _late_item(self, item: dict[str, Any], index: int, new: bool, out: Out) -> bool:
+        """Messages are compared with what was told; gateways number them anew, so only as a whole.
+
+        Is it told now? One that was never told is only one more than were heard (``new``).
+        """
+        if item.get("type") == "message":
+            if self._texts.told(_message_texts(item)):
+                return False
+            if new:
+                self._message(item, index, out)
+            else:
+                self.scribe.note("wire.text_mismatch")
+            return new
+        heard = id_of(item) in self._echoed
+        if not heard and not (item.get("type") == "reasoning" and self._thoughts.has_any()):
             self._other_item(item, index, out, done=True)
-
-    def _place(self, tool: Tool, item: dict[str, Any], index: int) -> int | None:
-        """The place in the final list, unless ids say more: gateways number these anew."""
-        return index if self._by_output[tool.type].get(index) is not None else None
+        return False
 
     def _error(self, p: _Error, out: Out) -> None:
         said = p.error if isinstance(p.error, dict) else {}
@@ -732,90 +921,30 @@ class ResponsesParser(Parser):
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
 
 
-# --- how items say things -----------------------------------------------------------------------
+def _called(tool: Tool) -> str:
+    """The type of the calls that an output of this type answers, in short."""
+    return tool.type.removesuffix("_output").removesuffix("_call")
 
 
-def _identity(tool: Tool, item: dict[str, Any]) -> tuple[str | None, str, IdSource | None]:
-    for field, source in tool.ids:
-        if value := first_text(item.get(field)):
-            return value, field if field == "call_id" else f"item.{field}", source
-    return None, tool.ids[0][0], None
+def _message_texts(item: Any) -> list[str | None]:
+    if not isinstance(item, dict) or item.get("type") != "message":
+        return []
+    parts = [p for p in items_of(item.get("content")) if isinstance(p, dict)]
+    return [first_text(p.get("text"), p.get("refusal")) for p in parts]
 
 
-def _name_of(tool: Tool, item: dict[str, Any]) -> str | None:
-    return tool.name or first_text(item.get(tool.name_field))
+def _thoughts_of(item: dict[str, Any]) -> dict[tuple[Any, Any], str]:
+    """The texts of a reasoning item, by where its pieces would say that they stand."""
+    summary, content = items_of(item.get("summary")), items_of(item.get("content"))
+    parts: dict[tuple[Any, Any], Any] = {(at, None): part for at, part in enumerate(summary)}
+    parts |= {(None, at): part for at, part in enumerate(content)}
+    texts = {at: first_text(p.get("text")) for at, p in parts.items() if isinstance(p, dict)}
+    return {at: text for at, text in texts.items() if text}
 
 
-def _kind_for(tool: Tool, item: dict[str, Any]) -> Kind:
-    execution = item.get("execution")
-    if execution in ("client", "server"):
-        return msgspec.structs.replace(
-            tool.kind, runs_on="client" if execution == "client" else "provider"
-        )
-    environment = item.get("environment")
-    if tool.type == "shell_call" and isinstance(environment, dict):
-        remote = environment.get("type") == "container_reference"
-        return msgspec.structs.replace(tool.kind, runs_on="provider" if remote else "client")
-    return tool.kind
-
-
-def _fields(raw: bytes) -> dict[str, Raw]:
-    return msgspec.json.decode(raw, type=dict[str, Raw])
-
-
-def _as_text(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    value = item.get(tool.said[1])
-    return value if isinstance(value, str) else _as_object(tool, item, raw)
-
-
-def _as_object(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    """The exact text of the object in the named field."""
-    if not isinstance(item.get(tool.said[1]), dict | list):
-        return first_text(item.get(tool.said[1])) or ""
-    return bytes(_fields(raw)[tool.said[1]]).decode()
-
-
-def _as_one_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    one, many = tool.said[1:]
-    return (
-        _as_object(tool, item, raw)
-        if item.get(one)
-        else _as_fields(tool._replace(said=("fields", many)), item, raw)
-    )
-
-
-def _as_fields(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    fields = _fields(raw)
-    there = {name: fields[name] for name in tool.said[1:] if item.get(name) is not None}
-    return msgspec.json.encode(there).decode()
-
-
-FORMS: dict[str, Callable[[Tool, dict[str, Any], bytes], str]] = {
-    "text": _as_text,
-    "code": _as_text,
-    "input": _as_text,
-    "object": _as_object,
-    "one of": _as_one_of,
-    "fields": _as_fields,
-}
-
-
-def _echo(item: dict[str, Any]) -> Echo | None:
-    return {k: v for k, v in item.items() if k not in _OF_THE_CALL and v is not None} or None
-
-
-def _output(tool: Tool, item: dict[str, Any]) -> Any:
-    """The result: the one field it is in, or those of several that are there."""
-    there = {name: item[name] for name in tool.output if item.get(name) is not None}
-    return next(iter(there.values()), None) if len(there) < 2 else there
-
-
-def _is_error(item: dict[str, Any]) -> bool:
-    return str(item.get("status")) in _FAILED or item.get("error") is not None
-
-
-def _id_of(item: Any) -> str:
-    return str(item.get("id", "")) if isinstance(item, dict) else ""
+def _thought_at(p: _Piece | _Said) -> tuple[Any, Any]:
+    """Summaries and contents of one item are counted apart."""
+    return p.summary_index, p.content_index
 
 
 def _is_plain_item(item: Any) -> bool:
@@ -845,7 +974,7 @@ def _kind(payload: Any) -> str:
 
 class Row(NamedTuple):
     kind: str
-    payload: type[Wire]
+    payload: type[Payload]
     handler: Handler
     of: str = ""
     status: str = ""
@@ -857,7 +986,7 @@ ROWS = (
     Row("response.output_item.done", _OfItem, P._item_done),
     Row("response.text.delta", _Piece, P._other_text),
     Row("response.output_text.done", _Said, P._text_said),
-    Row("response.content_part.added", _Said, P._silent),
+    Row("response.content_part.added", _Said, P._part_added),
     Row("response.content_part.done", _Said, P._text_said),
     Row("response.refusal.delta", _Piece, P._refusal_piece),
     Row("response.refusal.done", _Said, P._text_said),
@@ -937,8 +1066,19 @@ def payload_types(rows: tuple[Row, ...]) -> dict[type, Handler]:
             row.kind, (), bases=(row.payload,), forbid_unknown_fields=True, gc=False,
             tag=row.kind, tag_field="type",
         )  # fmt: skip
-        kinds[tagged], OF[tagged], STATUS[tagged] = row.handler, row.of, row.status
+        kinds[tagged], OF[tagged], STATUS[tagged] = _number_and(row.handler), row.of, row.status
     return kinds
+
+
+def _number_and(handler: Handler) -> Handler:
+    """The handler, behind a look at the number of its event."""
+
+    def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
+        parser.numbered(payload.sequence_number)
+        handler(parser, payload, out)
+        parser.counted()
+
+    return numbered
 
 
 P.KINDS = {TextPiece: P._text_piece, ArgumentsPiece: P._arguments_piece, **payload_types(ROWS)}
@@ -952,3 +1092,7 @@ def _any_of(kinds: Any) -> Any:
 
 
 P.decode = staticmethod(msgspec.json.Decoder(_any_of(P.KINDS)).decode)
+
+
+ITEMS = tuple(tool.item for tool in TOOLS)
+PARSER = ResponsesParser

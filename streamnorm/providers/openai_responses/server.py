@@ -3,7 +3,8 @@
     response.created -> item* -> response.completed | .incomplete | .failed
     item = output_item.added -> deltas and .done -> output_item.done
 
-Items have ids that are made here, except those that this very wire gave and wants back.
+Items have ids that are made here, except those that this very wire gave and wants back. An item keeps
+its id from ``added`` to ``done``: reasoning of this very wire, whose id comes last, is held until then.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ...encoding.encoder import Called, Options, Said
+from ...encoding.server import Server, Serving
 from ...events import Failed, Finish, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
-from .._out import Called, Options, Said
-from .._serve import Server, Serving, sse
+from ...text.written import sse
 from .encoder import ResponsesEncoder
 
 __all__ = ["SERVER", "ResponsesServer"]
 
-INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter", "pause": "steered"}
+INCOMPLETE = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+    "pause": "steered",
+    "other": "other",
+}
 
 
 class _Form(NamedTuple):
@@ -76,6 +83,7 @@ class ResponsesServer(Server):
         self._output: dict[int, dict[str, Any]] = {}  # items that are done, by place
         self._calls_open: dict[int, dict[str, Any]] = {}
         self._refused = False
+        self._thoughts: list[tuple[int, str]] = []  # held until their item says its id
 
     def opening(self) -> Iterable[bytes]:
         response = self._response("in_progress")
@@ -92,13 +100,28 @@ class ResponsesServer(Server):
         return self._say("refusal" if refused else "text", event.part, event.text)
 
     def reasoning(self, event: ReasoningDelta) -> Iterable[bytes]:
+        if self.source != self.name:
+            if event.text:
+                yield from self._say("reasoning", event.part, event.text)
+            return
+        if self._thoughts and self._thoughts[0][0] != event.part:
+            yield from self._end_text()
         if event.text:
-            yield from self._say("reasoning", event.part, event.text)
-        if isinstance(event.echo, dict) and self.source == self.name:
-            if self._telling is not None and self._telling.key == ("reasoning", event.part):
-                yield from self._end_text(event.echo)
-            else:
-                yield from self._whole_item(event.echo)
+            self._thoughts.append((event.part, event.text))
+        if isinstance(event.echo, dict):
+            yield from self._own_thoughts(event.part, event.echo)
+
+    def _own_thoughts(self, part: int, item: dict[str, Any]) -> Iterable[bytes]:
+        """An item of this wire's own reasoning, with the texts that came before it."""
+        held, self._thoughts = self._thoughts, []
+        if not held:
+            yield from self._whole_item(item)
+            return
+        yield from self._end_text()
+        yield from self._begin("reasoning", part, item.get("id"))
+        for _, text in held:
+            yield from self._say("reasoning", part, text)
+        yield from self._end_telling(item)
 
     def _say(self, kind: str, part: int, text: str) -> Iterable[bytes]:
         if self._telling is None or self._telling.key != (kind, part):
@@ -110,15 +133,24 @@ class ResponsesServer(Server):
             more = told.form.more
             yield self._event(f"{told.form.kind}.delta", **_where(told), delta=text, **more)
 
-    def _begin(self, kind: str, part: int) -> Iterable[bytes]:
+    def _begin(self, kind: str, part: int, id: Any = None) -> Iterable[bytes]:
         form, index = FORMS[kind], self._place()
         prefix = "rs" if kind == "reasoning" else "msg"
-        told = self._telling = _Telling((kind, part), form, index, f"{prefix}_{index}", [])
+        id = id if isinstance(id, str) and id else f"{prefix}_{index}"
+        told = self._telling = _Telling((kind, part), form, index, id, [])
         item = {"id": told.id, **form.item, "status": "in_progress"}
         yield self._event("response.output_item.added", output_index=index, item=item)
         yield self._event(f"{form.part_kind}.added", **_where(told), part=form.part)
 
-    def _end_text(self, item: dict[str, Any] | None = None) -> Iterable[bytes]:
+    def _end_text(self) -> Iterable[bytes]:
+        """What is being told ends, and so does reasoning whose item never came."""
+        yield from self._end_telling()
+        held, self._thoughts = self._thoughts, []
+        for part, text in held:
+            yield from self._say("reasoning", part, text)
+        yield from self._end_telling()
+
+    def _end_telling(self, item: dict[str, Any] | None = None) -> Iterable[bytes]:
         told, self._telling = self._telling, None
         if told is None:
             return
@@ -127,7 +159,7 @@ class ResponsesServer(Server):
         yield self._event(f"{form.kind}.done", **_where(told), **{form.text: text}, **form.more)
         yield self._event(f"{form.part_kind}.done", **_where(told), part=part)
         done = {"id": told.id, **form.item, form.within: [part], "status": "completed"}
-        yield self._done(told.at, item or done)
+        yield self._done(told.at, {**(item or done), "id": told.id})
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -188,10 +220,11 @@ class ResponsesServer(Server):
             yield self._event("response.completed", response=self._response("completed"))
 
     def failed(self, message: str, failure: Failed | None) -> Iterable[bytes]:
+        yield from self._end_text()
         code = failure.code if failure is not None else None
         response = self._response("failed")
         response["error"] = {"code": code or "server_error", "message": message}
-        return (self._event("response.failed", response=response),)
+        yield self._event("response.failed", response=response)
 
     # --- small helpers ----------------------------------------------------------------------------
 

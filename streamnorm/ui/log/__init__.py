@@ -1,4 +1,6 @@
-"""Logs that streams are told from, so that a reader may leave and come back.
+"""Logs that streams are told from: frames in, the frames behind any position out.
+
+Rule: a position is never reused, and a gap is told, so that a reader may leave and come back.
 
 MemoryLog()                     one process; the default
 SQLiteLog("streams.db")         one machine, many processes, restarts
@@ -47,8 +49,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "RedisLog":  # redis is an extra, and imported when it is wanted
+    if name == "RedisLog":  # takes redis with it, where that is installed
         from .redis import RedisLog
 
         return RedisLog
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,6 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Literal, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -160,13 +159,15 @@ class EventLog(ABC):
 
     async def active(self, *, owner: str, chat: str) -> str | None:
         """The stream of this chat that is still told, or None."""
-        stream = await self._chat_stream(owner, chat)
-        if stream is None:
-            return None
-        with suppress(Gone):
-            page = await self._look(stream, owner, 0, 0)
-            return stream if page.state == "open" and page.alive else None
+        streams = await self.streams(owner=owner, chat=chat)
+        with suppress(Gone, IndexError):
+            page = await self._look(streams[-1], owner, 0, 0)
+            return streams[-1] if page.state == "open" and page.alive else None
         return None
+
+    @abstractmethod
+    async def streams(self, *, owner: str, chat: str) -> list[str]:
+        """The streams of this chat in the order in which they were told; the oldest may be gone."""
 
     def read(self, stream: str, *, owner: str, after: int = 0) -> Reader:
         """The entries after number ``after``, then each new one, to the end of the stream."""
@@ -183,12 +184,7 @@ class EventLog(ABC):
     async def __aenter__(self) -> EventLog:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     # --- of each engine ---------------------------------------------------------------------------
@@ -196,10 +192,6 @@ class EventLog(ABC):
     @abstractmethod
     async def _create(self, stream: str, owner: str, chat: str | None) -> None:
         """Keep a new stream, or raise ``Busy``."""
-
-    @abstractmethod
-    async def _chat_stream(self, owner: str, chat: str) -> str | None:
-        """The last stream of this chat."""
 
     @abstractmethod
     async def _append(

@@ -55,7 +55,7 @@ class MemoryLog(EventLog):
         self.lease = lease
         self._keep_for, self._keep, self._clock = keep_for, keep, clock
         self._streams: dict[str, _Stream] = {}
-        self._chats: dict[tuple[str, str], str] = {}
+        self._chats: dict[tuple[str, str], list[str]] = {}
         self._sweep = 0.0  # when to look for old streams again
 
     async def stop(self, stream: str, *, owner: str) -> None:
@@ -64,14 +64,14 @@ class MemoryLog(EventLog):
     async def _create(self, stream: str, owner: str, chat: str | None) -> None:
         self._expire()
         if chat is not None:
-            running = self._chats.get((owner, chat))
-            if running is not None and self._is_told(self._streams.get(running)):
-                raise Busy(running)
-            self._chats[owner, chat] = stream
+            streams = self._chats.setdefault((owner, chat), [])
+            if streams and self._is_told(self._streams[streams[-1]]):
+                raise Busy(streams[-1])
+            streams.append(stream)
         self._streams[stream] = _Stream(owner, chat, self._clock())
 
-    async def _chat_stream(self, owner: str, chat: str) -> str | None:
-        return self._chats.get((owner, chat))
+    async def streams(self, *, owner: str, chat: str) -> list[str]:
+        return list(self._chats.get((owner, chat), ()))
 
     async def _append(
         self, stream: str, first: int, payloads: Sequence[bytes], state: State
@@ -112,8 +112,8 @@ class MemoryLog(EventLog):
     def _is_alive(self, kept: _Stream) -> bool:
         return self._clock() - kept.touched < self.lease
 
-    def _is_told(self, kept: _Stream | None) -> bool:
-        return kept is not None and kept.state == "open" and self._is_alive(kept)
+    def _is_told(self, kept: _Stream) -> bool:
+        return kept.state == "open" and self._is_alive(kept)
 
     def _is_old(self, kept: _Stream) -> bool:
         return self._clock() - kept.touched >= self._keep_for
@@ -124,5 +124,8 @@ class MemoryLog(EventLog):
         self._sweep = self._clock() + self._keep_for / 8
         for stream in [s for s, kept in self._streams.items() if self._is_old(kept)]:
             kept = self._streams.pop(stream)
-            if kept.chat is not None and self._chats.get((kept.owner, kept.chat)) == stream:
-                del self._chats[kept.owner, kept.chat]
+            if kept.chat is not None:
+                streams = self._chats[kept.owner, kept.chat]
+                streams.remove(stream)
+                if not streams:
+                    del self._chats[kept.owner, kept.chat]

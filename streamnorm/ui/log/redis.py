@@ -18,13 +18,9 @@ from functools import partial
 from typing import Any
 
 import anyio
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, ResponseError, TimeoutError
 
-from ...sources import spawn
+from ...edge.runtime import spawn
+from ...errors import needs
 from .base import (
     KEEP_FOR,
     LEASE,
@@ -38,6 +34,13 @@ from .base import (
     State,
 )
 
+with suppress(ImportError):  # an extra, asked for when a log is made
+    from redis.asyncio import BlockingConnectionPool, Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import ExponentialBackoff
+    from redis.exceptions import ConnectionError as RedisConnectionError
+    from redis.exceptions import RedisError, ResponseError, TimeoutError
+
 __all__ = ["RedisLog"]
 
 RETRIES, LONGEST_PAUSE = 40, 0.5  # a restart of the server is waited out: some twenty seconds
@@ -47,14 +50,16 @@ TOO_OLD = (6, 2)
 # KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
 CREATE = """
 if KEYS[4] ~= '' then
-  local running = redis.call('GET', KEYS[4])
+  local running = redis.call('LINDEX', KEYS[4], -1)
   if running then
     local state = redis.call('HGET', ARGV[5] .. '{' .. running .. '}:meta', 'state')
     if state == 'open' and redis.call('EXISTS', ARGV[5] .. '{' .. running .. '}:lease') == 1 then
       return running
     end
   end
-  redis.call('SET', KEYS[4], ARGV[1], 'PX', ARGV[4])
+  redis.call('RPUSH', KEYS[4], ARGV[1])
+  redis.call('LTRIM', KEYS[4], -1000, -1)
+  redis.call('PEXPIRE', KEYS[4], ARGV[4])
 end
 redis.call('HSET', KEYS[2], 'owner', ARGV[2], 'state', 'open', 'last', 0)
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
@@ -136,6 +141,7 @@ class RedisLog(EventLog):
         self.lease, self.poll = lease, poll
         self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
         self._allow_loss = allow_loss
+        needs("redis", "RedisLog", extra="redis")
         retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
         # A pool that lets one wait for a connection: many streams share a few.
         pool: Any = BlockingConnectionPool.from_url(
@@ -182,10 +188,10 @@ class RedisLog(EventLog):
         ):  # its own id: a reply got lost, and was asked again
             raise Busy(running.decode())
 
-    async def _chat_stream(self, owner: str, chat: str) -> str | None:
+    async def streams(self, *, owner: str, chat: str) -> list[str]:
         await self.check()
-        found = await self._ask(self._redis.get, self._chat_key(owner, chat))
-        return None if found is None else str(found.decode())
+        found = await self._ask(self._redis.lrange, self._chat_key(owner, chat), 0, -1)
+        return [stream.decode() for stream in found]
 
     async def _append(
         self, stream: str, first: int, payloads: Sequence[bytes], state: State

@@ -40,23 +40,18 @@ BUSY = 30.0  # seconds to wait for another process
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS streams (
-    id TEXT PRIMARY KEY, owner TEXT NOT NULL, touched REAL NOT NULL,
-    first INTEGER NOT NULL DEFAULT 1, last INTEGER NOT NULL DEFAULT 0,
+    key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, chat TEXT,
+    touched REAL NOT NULL, first INTEGER NOT NULL DEFAULT 1, last INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL DEFAULT 'open', stopped INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS chats (
-    owner TEXT NOT NULL, chat TEXT NOT NULL, stream TEXT NOT NULL, PRIMARY KEY (owner, chat)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS streams_of_chats ON chats (stream);
-CREATE INDEX IF NOT EXISTS ages ON streams (touched);
+);
+CREATE INDEX IF NOT EXISTS streams_by_chat ON streams (owner, chat);
+CREATE INDEX IF NOT EXISTS streams_by_age ON streams (touched);
 CREATE TABLE IF NOT EXISTS entries (
     stream TEXT NOT NULL, seq INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, seq)
 ) WITHOUT ROWID;
 """
-LATEST = (
-    "SELECT id, state, touched FROM chats JOIN streams ON id = stream"
-    " WHERE chats.owner = ? AND chat = ?"
-)
+OF_CHAT = "SELECT id, state, touched FROM streams WHERE owner = ? AND chat = ? ORDER BY key"
+LATEST = f"{OF_CHAT} DESC LIMIT 1"
 
 
 class _Job:
@@ -125,18 +120,14 @@ class SQLiteLog(EventLog):
             row = db.execute(LATEST, (owner, chat)).fetchone() if chat is not None else None
             if row is not None and row[1] == "open" and now - row[2] < self.lease:
                 raise Busy(row[0])
-            db.execute(
-                "INSERT INTO streams (id, owner, touched) VALUES (?, ?, ?)", (stream, owner, now)
-            )
-            if chat is not None:
-                db.execute("REPLACE INTO chats VALUES (?, ?, ?)", (owner, chat, stream))
+            fresh = "INSERT INTO streams (id, owner, chat, touched) VALUES (?, ?, ?, ?)"
+            db.execute(fresh, (stream, owner, chat, now))
 
         await self._write(job)
 
-    async def _chat_stream(self, owner: str, chat: str) -> str | None:
-        def job(db: sqlite3.Connection) -> str | None:
-            row = db.execute(LATEST, (owner, chat)).fetchone()
-            return None if row is None else str(row[0])
+    async def streams(self, *, owner: str, chat: str) -> list[str]:
+        def job(db: sqlite3.Connection) -> list[str]:
+            return [row[0] for row in db.execute(OF_CHAT, (owner, chat))]
 
         return await self._read(job)
 
@@ -187,7 +178,6 @@ class SQLiteLog(EventLog):
         old = db.execute("SELECT id FROM streams WHERE touched <= ?", (now - self._keep_for,))
         for (stream,) in old.fetchall():
             db.execute("DELETE FROM entries WHERE stream = ?", (stream,))
-            db.execute("DELETE FROM chats WHERE stream = ?", (stream,))
             db.execute("DELETE FROM streams WHERE id = ?", (stream,))
 
     # --- jobs, in a thread ------------------------------------------------------------------------

@@ -1,0 +1,192 @@
+"""The turns of a run come in; requests go out, and commits to the history.
+
+Rule: it knows what the history has, what the service has and what neither has, and nothing of how a
+turn came about. Nothing is stored twice, and a commit that has begun is not cut by cancelling.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import anyio
+import msgspec
+
+from ..conversation import Conversation, Turn
+from ..encoding.mending import Mended, mend
+from ..encoding.pairs import Repair
+from ..events import ToolCall
+from ..history.errors import ForeignResult, UnknownConversation
+from ..history.settled import Settled
+from ..tools import ToolResult
+from .outgoing import KEPT_HERE, Outgoing
+from .persist import store
+from .setup import Setup
+
+__all__ = ["Ledger"]
+
+_Key: TypeAlias = tuple[str, str]  # a call's id and checksum
+
+
+class Ledger:
+    """What is stored of one run, and who has seen it."""
+
+    def __init__(self, setup: Setup, conversation: str, run: str) -> None:
+        self._setup, self._name, self._run = setup, conversation, run
+        self.report: list[Repair] = []
+        self.journal: list[Settled] = []  # of earlier runs, not in a turn
+        self._outgoing = Outgoing(id=conversation, run=run)
+        self._stored = 0  # how many turns the history has
+        self._seen = 0  # how many turns the service has
+        self._unstored: list[Settled] = []
+        self._sequence = 0
+
+    async def load(self) -> Conversation | None:
+        """The conversation as the history has it; None if there is none."""
+        if self._setup.history is None:
+            return None
+        try:
+            stored = await self._setup.history.load(self._name)
+        except UnknownConversation:
+            return None
+        self._stored, self.journal = len(stored.turns), stored.journal
+        self._outgoing.is_service_kept = stored.is_handed_over
+        if stored.is_handed_over:
+            self._outgoing.service_id = stored.service_id
+        return stored.conversation
+
+    def resume(self, conversation: Conversation, said: Turn | None) -> None:
+        """Add what a run begins with: results that nobody was told yet, and what is said.
+
+        A result that is supplied counts before one of the journal, and after one that is stored.
+        """
+        supplied, rest = self._supplied(conversation, said)
+        done = {(record.id, record.checksum): record for record in self.journal}
+        results: list[ToolResult] = []
+        for call in _open_calls(conversation):
+            key = call.id, call.checksum
+            if key in supplied:
+                results.append(supplied.pop(key))
+            elif key in done:
+                results.append(done[key].result(call, self._setup.spool))
+        results += supplied.values()  # of older calls, or of calls that only the service knows
+        if results:
+            conversation.results(results)
+        if rest is not None:
+            conversation.add(rest)
+
+    def _supplied(
+        self, conversation: Conversation, said: Turn | None
+    ) -> tuple[dict[_Key, ToolResult], Turn | None]:
+        """The results in what is said, by their calls, and the rest of it."""
+        if said is None or not said.results:
+            return {}, said
+        supplied = {(r.call.id, r.call.checksum): r for r in said.results}
+        if self._setup.history is None:
+            _take_back(conversation, supplied)
+        elif not self._outgoing.is_service_kept:
+            self._check(conversation, supplied)
+        parts = tuple(part for part in said.parts if not isinstance(part, ToolResult))
+        rest = msgspec.structs.replace(said, role="user", parts=parts) if parts else None
+        return supplied, rest
+
+    def _check(self, conversation: Conversation, supplied: dict[_Key, ToolResult]) -> None:
+        """No result without its call; one that is stored stays as it is."""
+        known = {(call.id, call.checksum) for turn in conversation.turns for call in turn.calls}
+        for key, result in list(supplied.items()):
+            if key not in known:
+                raise ForeignResult(
+                    f"the conversation {self._name!r} has no such call {result.call.id!r} "
+                    f"({result.call.name})"
+                )
+        for number, turn in enumerate(conversation.turns):
+            for result in turn.results:
+                if supplied.pop((result.call.id, result.call.checksum), None) is not None:
+                    why = "the call has a result already"
+                    row = Repair("dropped_result", result.call.id, result.call.name,
+                                 f"turn {number}", why)  # fmt: skip
+                    self.report.append(row)
+
+    def request(self, conversation: Conversation) -> Outgoing:
+        """What is sent now."""
+        before, setup = self._outgoing, self._setup
+        if before.is_service_kept:  # the turns that it has not seen; it knows the calls before them
+            unseen = Conversation(conversation.turns[self._seen :], conversation.system)
+            mended, report = Mended(unseen)
+        else:
+            mended, report = mend(
+                conversation, orphans=setup.orphans, settled=self.journal, spool=setup.spool
+            )
+        self.report += [row for row in report if row not in self.report]
+        is_kept = before.is_service_kept
+        self._outgoing = Outgoing(
+            list(mended.turns), conversation.system, self._name, self._run, self._sequence,
+            list(conversation.turns[self._stored :]), 0 if is_kept else self._stored,
+            list(self._unstored), before.service_id if is_kept else None, is_kept, report,
+            before.is_stored,
+        )  # fmt: skip
+        return self._outgoing
+
+    async def answered(self, conversation: Conversation, turn: Turn) -> None:
+        """The service has seen all up to this turn; and if calls are stored, so is it."""
+        setup = self._setup
+        self._seen = len(conversation.turns)
+        if setup.history is not None and setup.persist == "call":
+            self._stored, self._sequence, self._unstored = self._seen, self._sequence + 1, []
+        else:
+            has_history = setup.history is not None
+            setup.service_ids.hear(self._outgoing, turn, has_history=has_history)
+
+    async def settled(self, record: Settled) -> None:
+        """Keep what a handler gave at once; its turn is stored only after it was sent."""
+        history = self._setup.history
+        if history is not None and self._outgoing.conversation_id == KEPT_HERE:
+            with anyio.CancelScope(shield=True):
+                await history.settle(self._name, record)
+
+    def given(self, records: list[Settled]) -> None:
+        """These records have become a turn of the conversation."""
+        self._unstored += records
+
+    async def finish(self, conversation: Conversation, withheld: set[str]) -> None:
+        """The run has ended well: if runs are stored, so is this one.
+
+        What the service has not seen is stored only if it is a result, and wanted. The record of a
+        result that is left out is kept beside the turns, as it is per call.
+        """
+        setup = self._setup
+        if setup.history is None or setup.persist == "call" or self._seen <= self._stored:
+            return
+        turns = conversation.turns[self._stored : self._seen]
+        for turn in conversation.turns[self._seen :]:
+            kept = tuple(r for r in turn.results if r.call.id not in withheld)
+            if kept and not setup.trim:
+                turns.append(msgspec.structs.replace(turn, parts=kept))
+        self._outgoing.stored = self._stored
+        with anyio.CancelScope(shield=True):
+            await store(setup.history, self._outgoing, turns, self._unstored, 0)
+
+
+def _open_calls(conversation: Conversation) -> list[ToolCall]:
+    """The calls of the last answer that have no result."""
+    answered: set[_Key] = set()
+    for turn in reversed(conversation.turns):
+        if turn.role == "assistant":
+            return [call for call in turn.calls if (call.id, call.checksum) not in answered]
+        answered |= {(result.call.id, result.call.checksum) for result in turn.results}
+    return []
+
+
+def _take_back(conversation: Conversation, supplied: dict[_Key, ToolResult]) -> None:
+    """Of results that stand at the end, and so were never sent, those that are supplied anew go."""
+    while conversation.turns and conversation.turns[-1].role == "tool":
+        last = conversation.turns[-1]
+        kept = tuple(
+            part for part in last.parts
+            if not (isinstance(part, ToolResult) and (part.call.id, part.call.checksum) in supplied)
+        )  # fmt: skip
+        if len(kept) == len(last.parts):
+            return
+        conversation.turns.pop()
+        if kept:
+            conversation.turns.append(msgspec.structs.replace(last, parts=kept))
+            return

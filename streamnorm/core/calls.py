@@ -1,0 +1,925 @@
+"""The call state machine: what a wire says about tool calls in, events out.
+
+Rule 1: whatever decides when a call exists, grows or ends is in this file.
+Rule 2: this file knows no provider.
+Rule 3: parsable is not finished. A call is told whole only with evidence for each of these, else it
+ends broken: it was closed, nothing of it may be missing, the wire does not contradict itself about
+it, and the turn did not fail under it (``_against`` asks them one by one; ``Evidence`` is a wire's row).
+
+A provider's parser finds the ``Call`` (by index, id, block …) and says one of seven verbs about it.
+``TABLE`` has one row for every verb in every state. Two shortcuts pass it by, for speed, and are
+proven equal to it (``tests/core/test_shortcuts.py``): ``whole``, and the append of a fragment to an
+OPEN call, which ``append``, ``extend`` and three parsers write out.
+
+    hear      its id or name became known        settle  the wire says the whole argument text
+    append    a fragment of its arguments        close   the wire says that this call is complete
+    announce  the turn is said to have ended     end     it has ended: decide
+    break     the stream failed under it
+
+``taint`` is what makes a call doubtful: something that may have been its text could not be read or
+placed. It is set off the hot path and asked when a call is told; only a copy of the whole text that
+the wire states itself heals it. Fragments are joined once and parsed once. The one thing done per
+fragment is a list append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..events import (
+    Boundary,
+    BrokenReason,
+    BrokenToolCall,
+    Event,
+    FinishReason,
+    IdSource,
+    Provenance,
+    ProviderToolResult,
+    RunsOn,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolProgress,
+    is_tool_name,
+)
+from ..limits import LimitReached, Limits
+from ..notes import DEBUG, INFO, WARNING, Scribe, structure
+from ..text.balance import Balance
+from ..text.exact import Refused, parse
+from ..text.halves import has_half, join, joined
+from .mint import Mint
+
+__all__ = ["FUNCTION", "TABLE", "Call", "Calls", "Evidence", "Kind", "State"]
+
+Out: TypeAlias = list[Event]
+Place: TypeAlias = tuple[int, Any]  # of a call, where the wire has places: choice and index
+
+
+class State(IntEnum):
+    """Where a call is in its life."""
+
+    WAITING = 0  # heard of, but without a name, or without id and fragment: not told yet
+    OPEN = 1  # started; fragments flow
+    CLOSED = 2  # the wire closed it, but the turn must say whether it counts
+    OVER = 3  # told, whole or broken; nothing changes it any more
+
+
+WAITING, OPEN, CLOSED, OVER = State
+
+
+class Kind(msgspec.Struct, frozen=True, gc=False):
+    """What sort of tool is called. ``key`` names the one argument of a tool whose input is text."""
+
+    family: str = "function"
+    runs_on: RunsOn = "client"
+    key: str | None = None  # None: the argument text is JSON
+    id_source: IdSource = "natural"
+
+
+FUNCTION = Kind()
+
+
+class Evidence(NamedTuple):
+    """What counts on one wire, in its own words: a parser's row. ``docs/evidence.md`` prints them."""
+
+    closed_by: str = ""  # what closes one call; "": nothing does, the turn's end decides
+    restated_by: str = ""  # what states its whole text again
+    ended_by: str = ""  # the normal end of the turn
+    told: str = ""  # when a call is told
+
+
+class Call(msgspec.Struct, eq=False):
+    """A call being told. Mutable and private; events are the values that leave."""
+
+    ordinal: int
+    choice: int
+    kind: Kind
+    state: State = WAITING
+    id: str = ""  # what results are paired with: the wire's, or minted
+    wire_id: str | None = None
+    field: str | None = None
+    source: IdSource = "synthetic"
+    name: str = ""
+    started: bool = False
+    counted: tuple[int, int] = (0, 0)  # fragments and characters measured so far
+    fragments: list[str] = []
+    minted: bool = False
+    boundary: Boundary = "stated"
+    echo: dict[str, Any] | None = None
+    taint: str = ""  # why something of it may be missing
+    orphan: bool = False  # begun by text that said neither id nor name: it may be anybody's
+    denied: tuple[BrokenReason, str] | None = None  # what its item says against it
+    renamed: bool = False  # another name came after it had started: it may be two calls
+    of_objects: bool = False  # its text came as objects, which add up
+    stated: bool = False  # the wire has said the whole of its text
+    rival: str | None = None  # a copy of the whole text that contradicts what is held
+    contradictions: int = 0
+    latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
+    balance: Balance | None = None  # whether its text may be whole, once somebody has asked
+    fallback: str = ""  # the field that should have had its id, where another one serves
+    seen: Any = None  # what brought it, for the log if its id is missing
+
+    @property
+    def raw(self) -> str:
+        return "".join(self.fragments)
+
+    @property
+    def size(self) -> int:
+        """Characters of its argument text."""
+        return len(self.raw) or self.counted[1]
+
+    def __repr__(self) -> str:
+        return f"<Call {self.ordinal} {self.name!r} {self.id!r} {self.state.name}>"
+
+
+class Calls:
+    """All calls of one stream: the list is the truth, whatever keys a parser uses."""
+
+    def __init__(self, scribe: Scribe, mint: Mint, limits: Limits) -> None:
+        self.all: list[Call] = []
+        self.finished_client_call = False
+        # Tell a start as soon as id and name are known; a wire that may send its names in pieces
+        # waits for the first fragment.
+        self.eager = True
+        self.mended = False  # halves of characters may stand in the fragments
+        self.closes = True  # this wire closes each call by a mark of its own
+        self.lossy = ""  # why the payload that is being read may lack something of a call
+        self.lost = False  # something was missing: what looks empty may not be
+        self._strays: set[Place] = set()  # places for which text came before a call
+        self._told = 0  # characters of the calls that are over
+        self._names: set[str] = set()  # names that were looked at
+        self._scribe = scribe
+        self._mint = mint
+        self._limits = limits
+        self._open: dict[int, Call] = {}  # not over yet, by ordinal
+        self._ids: dict[tuple[int, str], Call] = {}
+
+    # --- finding --------------------------------------------------------------------------------
+
+    def by_id(self, choice: int, wire_id: str) -> Call | None:
+        """The call that the wire calls so."""
+        return self._ids.get((choice, wire_id))
+
+    def unfinished(self, choice: int | None = None) -> list[Call]:
+        """The calls that have not ended, in order."""
+        return [c for c in self._open.values() if choice is None or c.choice == choice]
+
+    # --- the verbs, in the order of a call's life -----------------------------------------------
+
+    def open(
+        self, out: Out, kind: Kind = FUNCTION, *, choice: int = 0, id: str | None = None,
+        field: str | None = None, name: str | None = None, inferred: bool = False, seen: Any = None,
+        source: IdSource | None = None, place: Any = None,
+    ) -> Call:  # fmt: skip
+        """A new call was heard of. It starts as soon as it can be named and identified."""
+        if len(self.all) >= self._limits.calls:
+            raise LimitReached("calls", self._limits.calls)
+        if len(self._open) >= self._limits.open_calls:
+            raise LimitReached("open_calls", self._limits.open_calls)
+        known = self._ids.get((choice, id)) if id and self.closes and place is not None else None
+        if known is not None and known.state < CLOSED:  # what is not closed cannot be another
+            self.void(known, out)
+        call = Call(len(self.all), choice, kind)
+        if inferred:
+            call.boundary = "inferred"
+        call.seen = seen
+        call.field = field
+        if self._strays and (choice, place) in self._strays:
+            call.taint = "arguments came for its place before it began"
+        self.all.append(call)
+        self._open[call.ordinal] = call
+        self.hear(call, out, id=id, field=field, name=name, source=source)
+        return call
+
+    def hear(
+        self, call: Call, out: Out, *, id: str | None = None, field: str | None = None,
+        name: str | None = None, source: IdSource | None = None,
+    ) -> None:  # fmt: skip
+        """An id or a name of this call."""
+        if self.mended:
+            id, name = self._sound_names(id, name)
+        if id and id != call.wire_id:
+            self._identify(call, id, field, source or call.kind.id_source)
+        if name and name != call.name:
+            self._name(call, name)
+        TABLE["hear", call.state](self, call, "", out)
+
+    def _sound_names(self, id: str | None, name: str | None) -> tuple[str | None, str | None]:
+        """With half a character in it an id or a name is none: the wire may say it again."""
+        id, name = join(id or ""), join(name or "")
+        if has_half(id) or has_half(name):
+            self._scribe.note("wire.half_character")
+        return (None if has_half(id) else id), (None if has_half(name) else name)
+
+    def alias(self, call: Call, id: str) -> None:
+        """One more id for a call that has one: it is found by both, and keeps the first."""
+        if len(id) > self._limits.id:
+            raise LimitReached("id", self._limits.id)
+        if len(self._ids) < self._limits.calls * 2:
+            self._ids.setdefault((call.choice, id), call)
+        self._scribe.note("call.id_changed", call_id=call.id)
+
+    def append(self, call: Call, text: str, out: Out) -> None:
+        """A fragment of its arguments. The hot verb: the usual state is asked first."""
+        if call.state is OPEN:
+            call.fragments.append(text)
+            out.append(ToolCallDelta(call.ordinal, text))
+        else:
+            TABLE["append", call.state](self, call, text, out)
+
+    def extend(self, call: Call, text: str, out: Out) -> None:
+        """As ``append``, for wires that may say everything again: only the news are kept."""
+        if (
+            text[0] == "{"
+            and call.fragments
+            and call.kind.key is None  # any text may begin as what came before it
+            and not (text := self._news(call, text))
+        ):
+            return
+        if call.state is OPEN:  # as append, one function call less
+            call.fragments.append(text)
+            out.append(ToolCallDelta(call.ordinal, text))
+        else:
+            TABLE["append", call.state](self, call, text, out)
+
+    def settle(self, call: Call, text: str, out: Out) -> None:
+        """The wire's own copy of the whole argument text."""
+        TABLE["settle", call.state](self, call, text, out)
+
+    def is_whole(self, call: Call) -> bool:
+        """Is its text one whole object by now? However often it is asked, the text is read once."""
+        if call.balance is None:
+            call.balance = Balance()
+        return call.balance.is_whole(call.fragments)
+
+    def replace(self, call: Call, text: str) -> None:
+        """Forget the fragments for this text; nothing is told, what was told stays told."""
+        call.fragments[:] = [text] if text else []
+        call.counted, call.balance = (0, 0), None
+
+    def merge_object(self, call: Call, text: str, out: Out) -> None:
+        """One more object of arguments for the same call: keys are added, never lost."""
+        held = call.raw
+        if not held:
+            call.of_objects = True
+            return self.append(call, text, out)
+        if held == text:
+            return self._scribe.note("args.repeated", call_id=call.id)
+        if not call.of_objects:
+            return self.taint(call, "an object came between the fragments of its arguments")
+        stem, inner = held.rstrip()[:-1], text.strip()[1:-1].strip()
+        if inner:
+            glue = "," if stem[1:].strip() else ""
+            self._scribe.note("args.merged", call_id=call.id)
+            self.replace(call, f"{stem}{glue}{inner}}}")
+
+    def whole(
+        self, out: Out, text: str, kind: Kind, choice: int, id: str | None, field: str | None,
+        name: str | None, echo: dict[str, Any] | None, seen: Any,
+    ) -> Call:  # fmt: skip
+        """A call that the wire says all at once: ``open``, ``append`` and ``close`` in one.
+
+        The usual case is written out, as some wires say thousands of calls so (``make bench``).
+        """
+        ordinal = len(self.all)
+        arguments: Any = None
+        if id and name and text and self._is_usual(id, name, choice, kind):
+            self._bound(len(text), self._told + len(text))
+            try:
+                arguments = parse(text, max_depth=self._limits.depth)
+            except Refused:
+                arguments = None  # the steps will say why
+        if type(arguments) is not dict or not id or not name:
+            return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
+        source, family, runs_on = kind.id_source, kind.family, kind.runs_on
+        size = 0, len(text)
+        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, size)
+        self._told += len(text)
+        self.all.append(call)
+        self._ids[choice, id] = call
+        if runs_on == "client":
+            self.finished_client_call = True
+        scribe = self._scribe
+        origin = Provenance(source, id, field, "stated", scribe.provider, scribe.response_id)
+        out.append(ToolCallStart(ordinal, id, name, family, runs_on))
+        out.append(ToolCallDelta(ordinal, text))
+        out.append(
+            ToolCall(ordinal, id, name, arguments, text, family, runs_on, choice, origin, echo)
+        )
+        return call
+
+    def _is_usual(self, id: str, name: str, choice: int, kind: Kind) -> bool:
+        return (
+            name in self._names  # so it is neither too long nor odd
+            and (choice, id) not in self._ids
+            and len(id) <= self._limits.id
+            and len(self.all) < self._limits.calls
+            and len(self._open) < self._limits.open_calls
+            and not self.mended
+            and not self.lossy
+            and not self._scribe.info_on
+            and kind.key is None
+        )
+
+    def _whole_by_steps(
+        self, out: Out, text: str, kind: Kind, choice: int, id: str | None, field: str | None,
+        name: str | None, echo: dict[str, Any] | None, seen: Any,
+    ) -> Call:  # fmt: skip
+        call = self.open(out, kind, choice=choice, id=id, field=field, name=name, seen=seen)
+        call.echo = echo
+        if text:
+            self.append(call, text, out)
+        self.close(call, out)
+        return call
+
+    def close(self, call: Call, out: Out) -> None:
+        """The wire says that this call is complete."""
+        TABLE["close", call.state](self, call, "", out)
+
+    def deny(self, call: Call, reason: BrokenReason, why: str) -> None:
+        """The wire says that this call is not all there; what is said of it later may take it back."""
+        call.denied = reason, why
+
+    def announce_end(self, out: Out, reason: FinishReason, choice: int | None = None) -> None:
+        """A word for the end came: whole objects cannot go on. More may still come for the rest."""
+        self._doubt_for_the_nameless(choice)
+        for call in self.unfinished(choice):
+            TABLE["announce", call.state](self, call, reason, out)
+            if call.state is not OVER:
+                return  # calls are told in their order
+
+    def end_turn(self, out: Out, reason: FinishReason | None, choice: int | None = None) -> None:
+        """The turn ended: every call of it counts now, or never. None: it did not say how."""
+        self._doubt_for_the_nameless(choice)
+        for call in self.unfinished(choice):
+            TABLE["end", call.state](self, call, reason, out)
+
+    def _doubt_for_the_nameless(self, choice: int | None) -> None:
+        """Text of a call that was never named is text that no call claims."""
+        for call in self.unfinished(choice):
+            if call.fragments and (call.orphan or not call.name):
+                self.taint_open("arguments came that belong to no call we know", call.choice)
+
+    # --- doubt ----------------------------------------------------------------------------------
+
+    def taint(self, call: Call, why: str) -> None:
+        """Something of this call may be missing. Of one that was told, nothing can be."""
+        self.lost = True
+        if call.state is not OVER and not call.taint:
+            self._scribe.note("call.tainted", call_id=call.id, call=call.ordinal, reason=why)
+            call.taint = why
+
+    def taint_open(self, why: str, choice: int | None = None) -> None:
+        """Something is missing, and it cannot be said of which call."""
+        self.lost = True
+        for call in self.unfinished(choice):
+            self.taint(call, why)
+
+    def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
+        """Argument text came that no call claims: it may have been any open one's."""
+        if place is not None and len(self._strays) < self._limits.calls:
+            self._strays.add((choice, place))
+        self._scribe.note("call.unannounced", **where)
+        self.taint_open("arguments came that belong to no call we know", choice)
+
+    def sizes(self) -> dict[int, int]:
+        """How many fragments each open call has: what a doubtful payload grew can be told by it."""
+        return {ordinal: len(call.fragments) for ordinal, call in self._open.items()}
+
+    def taint_grown(self, since: dict[int, int], why: str) -> None:
+        """The payload just read lacks something: so may every call that it began or added to."""
+        for ordinal, call in self._open.items():
+            if len(call.fragments) != since.get(ordinal, -1):
+                self.taint(call, why)
+
+    def restarts(self, held: Call | None, id: str | None, name: str | None, out: Out) -> bool:
+        """A start came for the place of ``held``: is it the same one said again? Else that one is void.
+
+        Id and name said again are the same call only if nothing of it was heard yet. What is closed under
+        another id stays: a wire may use a place twice.
+        """
+        if held is None or held.state is OVER:
+            return False
+        same = bool(id) and id == held.wire_id
+        if held.state is CLOSED and not same:
+            return False
+        fresh = held.state is not CLOSED and not held.fragments and not held.taint
+        if same and fresh and name == held.name:
+            self._scribe.note("call.start_repeated", call_id=held.id)
+            return True
+        self.void(held, out)
+        return False
+
+    def void(self, call: Call, out: Out) -> None:
+        """It was begun again, here or elsewhere, and will not be finished."""
+        if call.wire_id is not None and self._ids.get((call.choice, call.wire_id)) is call:
+            del self._ids[call.choice, call.wire_id]  # the one that is told may need it
+        self.lost = self.lost or bool(call.fragments)
+        self.fail(call, "conflict", "it was begun again before it was whole", out)
+
+    def break_all(self, out: Out, reason: BrokenReason, detail: str) -> None:
+        """The stream failed: what is not whole by now never will be."""
+        for call in self.unfinished():
+            self.fail(call, reason, detail, out)
+
+    def fail(self, call: Call, reason: BrokenReason, detail: str, out: Out) -> None:
+        """This call is broken."""
+        TABLE["break", call.state](self, call, (reason, detail), out)
+
+    def measure(self) -> None:
+        """Hold the open calls against the limits; only asked once a stream is long enough to matter."""
+        held = [self._size(call) for call in self._open.values()]
+        self._bound(max(held, default=0), self._told + sum(held))
+
+    def _bound(self, size: int, total: int) -> None:
+        limits = self._limits
+        if size > limits.arguments:
+            raise LimitReached("arguments", limits.arguments)
+        if total > limits.arguments_total:
+            raise LimitReached("arguments_total", limits.arguments_total)
+
+    def _size(self, call: Call) -> int:
+        """Characters held; each fragment is counted once, whenever somebody first asks."""
+        since, size = call.counted
+        size += sum(map(len, call.fragments[since:]))
+        call.counted = len(call.fragments), size
+        return size
+
+    # --- what the provider runs itself ----------------------------------------------------------
+
+    def result(
+        self, out: Out, output: Any, *, id: str | None, family: str, call: Call | None = None,
+        choice: int = 0, is_error: bool = False, echo: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """What a provider-run tool produced; paired by call or by id, an orphan is told too.
+
+        ``family`` is what its own item says of its tool; that of the call counts before it.
+        """
+        call = call or self.by_id(choice, id or "")
+        if call is None:
+            self._scribe.note("result.orphan", call_id=id or "")
+            id = id or self._mint.id(len(self.all), "orphan")
+        out.append(
+            ProviderToolResult(
+                call.ordinal if call else None, call.id if call else id or "", output, is_error,
+                msgspec.UNSET if echo is None else echo, call.kind.family if call else family,
+            )
+        )  # fmt: skip
+
+    def progress(
+        self, out: Out, call: Call | None, status: str, payload: Any = None, *, id: str = ""
+    ) -> None:
+        """How far a provider-run tool is."""
+        event = ToolProgress(call.ordinal if call else None, call.id if call else id, status)
+        if payload is not None:
+            event = ToolProgress(event.call, event.id, status, payload)
+        out.append(event)
+
+    # --- identity -------------------------------------------------------------------------------
+
+    def _identify(self, call: Call, id: str, field: str | None, source: IdSource) -> None:
+        """Natural beats conflated beats minted, and of two alike the last counts, until it is told."""
+        if len(id) > self._limits.id:
+            raise LimitReached("id", self._limits.id)
+        known = self._ids.get((call.choice, id))
+        if known is None and len(self._ids) < self._limits.calls * 2:  # it may change all the time
+            self._ids[call.choice, id] = call
+        if call.wire_id is not None:
+            if call.state is not OVER and _RANK[source] < _RANK[call.source]:
+                return None  # one more name for it, and no better one
+            better = call.state is not OVER and _RANK[source] > _RANK[call.source]
+            self._scribe.note("call.id_late" if better else "call.id_changed", call_id=id)
+            if call.state is OVER or known not in (None, call):
+                return None
+        elif known not in (None, call):
+            call.wire_id, call.field = id, field
+            self._scribe.note("call.id_duplicate", call_id=id)
+            return self._mint_id(call)
+        elif call.minted:
+            self._scribe.note("call.id_late", call_id=id)
+        call.wire_id, call.field = id, field
+        call.id, call.source, call.minted = id, source, False
+
+    def _mint_id(self, call: Call) -> None:
+        call.id, call.source, call.minted = self._mint.id(call.ordinal), "synthetic", True
+
+    def _name(self, call: Call, name: str) -> None:
+        if len(call.name) + len(name) > self._limits.name:
+            raise LimitReached("name", self._limits.name)
+        if call.started:
+            self._scribe.note("call.name_changed", call_id=call.id)
+            call.renamed = True
+        else:
+            call.name = name
+
+    def _start_if_ready(self, call: Call, _: str, out: Out) -> None:
+        """A start is told once there is a name, and an id or a fragment (else an id may still come)."""
+        if call.name and (call.fragments or (self.eager and call.id)):
+            self._start(call, out)
+
+    def _start(self, call: Call, out: Out) -> None:
+        if not call.id:
+            self._mint_for_want_of_one(call)
+        call.started = True
+        call.state = OPEN
+        self._look_at(call.name)
+        out.append(
+            ToolCallStart(call.ordinal, call.id, call.name, call.kind.family, call.kind.runs_on)
+        )
+        if call.fragments:
+            out.append(ToolCallDelta(call.ordinal, call.raw))
+        if self._scribe.debug_on:
+            self._scribe.log(
+                DEBUG,
+                "tool_call.started",
+                call_id=call.id,
+                id_source=call.source,
+                wire_field=call.field,
+                name=call.name,
+                call=call.ordinal,
+            )
+
+    def _look_at(self, name: str) -> None:
+        if name not in self._names:
+            self._names.add(name)
+            if not is_tool_name(name):
+                self._scribe.note("call.name_invalid", name=name)
+
+    def _mint_for_want_of_one(self, call: Call) -> None:
+        self._mint_id(call)
+        self._scribe.note(
+            "call.id_synthetic", call_id=call.id, call=call.ordinal, name=call.name,
+            reason=f"no id in {call.field or 'the payload'}",
+            strategy="minted: HMAC of the stream's secret and the call's number",
+            structure=structure(call.seen),
+        )  # fmt: skip
+
+    # --- growing --------------------------------------------------------------------------------
+
+    def _hold(self, call: Call, text: str, out: Out) -> None:
+        call.fragments.append(text)
+        self._start_if_ready(call, "", out)
+
+    def _late(self, call: Call, text: str, out: Out) -> None:
+        """Text for a call that was closed: its own, or that of another whose place was garbled."""
+        if text:
+            self._scribe.note("call.late", call_id=call.id)
+            self.taint_open("arguments came for a call that was closed", call.choice)
+
+    def _news(self, call: Call, text: str) -> str:
+        """What ``text`` adds, if it says again what is held; else all of it.
+
+        Nothing is compared unless ``text`` is at least as long as what is held: the work is linear.
+        """
+        if len(text) < self._size(call):
+            return text
+        held = call.raw
+        if text == held:
+            if not _whole(held):
+                return text
+            self._scribe.note("args.repeated", call_id=call.id)
+            return ""
+        if text.startswith(held):
+            self._scribe.note("args.cumulative", call_id=call.id)
+            # It may also be a fragment that begins like the whole: what was sent is tried first.
+            call.latches += (len(held),)
+            return text[len(held) :]
+        if held.strip() == "{}":
+            self._scribe.note("args.placeholder", call_id=call.id)
+            self.replace(call, "")
+        return text
+
+    def _compare(self, call: Call, text: str, out: Out) -> None:
+        """The wire states the whole text: it fills a gap, confirms what is held, or contradicts it."""
+        if not text:
+            if call.fragments:
+                self._scribe.note("args.done_empty", call_id=call.id)
+            return None
+        if call.contradictions > MOST_CONTRADICTIONS:
+            return None  # nothing can make this call whole any more
+        held, text = self._mended(call.raw), self._mended(text)
+        if not held:
+            self._fill(call, text, out)
+        elif not (text == held or _same_value(call.kind, held, text)):
+            return self._contradict(call, held, text)
+        call.rival = None
+        if not self.lossy:
+            call.taint = ""  # this is the wire's own word for all of it
+            call.stated = True
+
+    def _fill(self, call: Call, text: str, out: Out) -> None:
+        if call.state is CLOSED:
+            call.fragments.append(text)
+        else:
+            self.append(call, text, out)
+        if self.lossy:
+            self.taint(call, self.lossy)
+
+    def _contradict(self, call: Call, held: str, text: str) -> None:
+        """Fragments that cannot be all give way to the copy; else two words stand against each other."""
+        self._scribe.note("args.mismatch", call_id=call.id)
+        if self.lossy:
+            return
+        if not call.stated and (call.taint or not _could_be_all(call.kind, held, text)):
+            self.replace(call, text)
+            call.taint, call.rival, call.latches, call.stated = "", None, (), True
+        else:
+            call.contradictions += 1
+            call.rival = text
+
+    def _compare_over(self, call: Call, text: str, out: Out) -> None:
+        if text and self._mended(text) != call.raw:
+            self._scribe.note("args.mismatch", call_id=call.id)
+
+    def _mended(self, text: str) -> str:
+        return join(text) if self.mended else text
+
+    # --- ending ---------------------------------------------------------------------------------
+
+    def _close(self, call: Call, _: Any, out: Out) -> None:
+        """A whole object is a call at once; the rest waits for the turn's end."""
+        if self.lossy:
+            self.taint(call, self.lossy)
+        if call.name and not self._doubt(call):
+            arguments = self._arguments(call)
+            if type(arguments) is dict:
+                return self._tell(call, arguments, out)
+        if call.name and not call.started:
+            self._start(call, out)
+        call.state = CLOSED
+
+    def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:
+        """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
+        if self.closes or call.kind.key is not None:
+            return
+        if call.balance is not None and not self.is_whole(call):
+            return  # some say it on every chunk: what was not whole before is read but once more
+        call.balance = Balance()
+        if reason in _ENOUGH and not self._doubt(call) and type(self._arguments(call)) is dict:
+            self._end(call, reason, out)
+
+    def _end(self, call: Call, reason: FinishReason | None, out: Out) -> None:
+        """The turn ended: decide."""
+        why = self._against(call, reason)
+        if why is not None:
+            return self._break(call, why, out)
+        arguments = self._arguments(call)
+        if arguments is NOTHING:
+            arguments = {} if call.kind.key is None else {call.kind.key: ""}
+        if type(arguments) is not dict:
+            return self._break(call, _why_broken(arguments, reason), out)
+        if self.closes and call.state is not CLOSED:
+            self._scribe.note("call.unclosed", call_id=call.id)
+        self._tell(call, arguments, out)
+
+    def _doubt(self, call: Call) -> tuple[BrokenReason, str] | None:
+        """What speaks against a call whenever it would be told."""
+        if call.denied is not None:
+            return call.denied
+        if call.renamed:
+            return "conflict", "its name changed after it had begun: it may be two calls"
+        if self.mended and has_half(join(call.raw)):
+            return "conflict", "half of a character of its arguments never came"
+        if call.rival is not None:
+            sizes = f"{len(call.raw)} and {len(call.rival)} characters"
+            return "conflict", f"the wire says its arguments twice, and differently ({sizes})"
+        if taint := call.taint or self.lossy:
+            return "conflict", taint
+        return None
+
+    def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
+        """What speaks against a call at the end of its turn; None: all evidence is there."""
+        if not call.name:
+            return "conflict", "the wire never named this call"
+        if (doubt := self._doubt(call)) is not None:
+            return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
+        closed, empty = call.state is CLOSED, not call.raw.strip()
+        if empty and self.lost:
+            return _LOST
+        again = call.minted and call.wire_id is not None  # under the id of another
+        if not closed and self.closes and (empty or again or call.kind.key is not None):
+            return _cut(reason, "the wire never closed this call")
+        if empty or (call.kind.key is not None and not closed):
+            return None if reason in _NORMAL else _cut(reason, f"no end of it came, {_how(reason)}")
+        enough = _NORMAL if self.closes else _ENOUGH
+        if not closed and reason not in enough and (self.closes or reason is not None):
+            return _cut(reason, f"the wire closes no call by itself, {_how(reason)}")
+        return None
+
+    def _arguments(self, call: Call) -> Any:
+        """The arguments as a dict, ``NOTHING`` for no text, or what is wrong with them."""
+        raw = self._mended(call.raw)
+        self._bound(len(raw), self._told + len(raw))
+        if self.mended:
+            self.replace(call, raw)
+        if call.kind.key is not None:
+            return {call.kind.key: raw} if raw else NOTHING
+        if not raw or raw.isspace():
+            return NOTHING
+        if call.latches and (value := self._as_sent(call, raw)) is not None:
+            return value
+        try:
+            value = parse(raw, max_depth=self._limits.depth)
+        except Refused as refused:
+            return refused
+        return self._unwrapped(call, value) if type(value) is str else value
+
+    def _as_sent(self, call: Call, raw: str) -> Any:
+        """Snapshots, which begin as objects, were assumed: is it one just as the fragments were sent?"""
+        size = len(raw) + sum(call.latches)
+        if size > self._limits.arguments:
+            return None
+        at, sent = 0, []
+        for held in call.latches:
+            sent += [raw[at:held], raw[:held]]
+            at = held
+        heard = "".join((*sent, raw[at:]))
+        try:
+            value = parse(heard, max_depth=self._limits.depth)
+        except Refused:
+            return None
+        self.replace(call, heard)
+        call.latches = ()
+        return value
+
+    def _unwrapped(self, call: Call, text: str) -> Any:
+        try:
+            value = parse(text, max_depth=self._limits.depth)
+        except Refused:
+            return text
+        if type(value) is not dict:
+            return text
+        self._scribe.note("args.double_encoded", call_id=call.id)
+        return value
+
+    def _tell(self, call: Call, arguments: dict[str, Any], out: Out) -> None:
+        if not call.started:
+            self._start(call, out)
+        self._over(call)
+        if call.kind.runs_on == "client":
+            self.finished_client_call = True
+        kind = call.kind
+        out.append(
+            ToolCall(
+                call.ordinal,
+                call.id,
+                call.name,
+                arguments,
+                call.raw,
+                kind.family,
+                kind.runs_on,
+                call.choice,
+                self._provenance(call),
+                call.echo,
+            )
+        )
+        if self._scribe.info_on:
+            self._scribe.log(
+                INFO,
+                "tool_call.finished",
+                call_id=call.id,
+                id_source=call.source,
+                wire_field=call.field,
+                name=call.name,
+                call=call.ordinal,
+                size=len(call.raw),
+            )
+
+    def _break(self, call: Call, why: tuple[BrokenReason, str], out: Out) -> None:
+        reason, detail = why
+        if call.name and not call.started:
+            self._start(call, out)
+        if not call.id:
+            self._mint_id(call)
+        self._over(call)
+        raw = joined(call.raw) if self.mended else call.raw
+        kind = call.kind
+        out.append(
+            BrokenToolCall(
+                call.ordinal,
+                call.id,
+                call.name,
+                raw,
+                reason,
+                detail,
+                kind.family,
+                kind.runs_on,
+                call.choice,
+                self._provenance(call),
+            )
+        )
+        self._scribe.log(
+            WARNING, "tool_call.broken", call_id=call.id, id_source=call.source, name=call.name,
+            call=call.ordinal, size=len(raw), reason=reason,
+        )  # fmt: skip
+
+    def _over(self, call: Call) -> None:
+        if call.fallback and call.source == "conflated":
+            self._scribe.note(
+                "call.id_conflated", call_id=call.id, call=call.ordinal, name=call.name,
+                reason=f"no id in {call.fallback}", strategy=f"taken from {call.field}",
+                structure=structure(call.seen),
+            )  # fmt: skip
+        call.state = OVER
+        self._told += self._size(call)
+        del self._open[call.ordinal]
+
+    def _provenance(self, call: Call) -> Provenance:
+        scribe = self._scribe
+        return Provenance(
+            call.source, call.wire_id, call.field if call.wire_id else None, call.boundary,
+            scribe.provider, scribe.response_id,
+        )  # fmt: skip
+
+    def _ignore(self, call: Call, _: Any, out: Out) -> None:
+        """Said again; it changes nothing."""
+
+
+NOTHING = object()  # no argument text at all, which is not the text "null"
+_RANK: dict[IdSource, int] = {"synthetic": 0, "conflated": 1, "natural": 2}
+MOST_CONTRADICTIONS = 2  # beyond, a call cannot be told any more, whatever is said again
+_NORMAL = {"stop", "tool_calls", "pause"}
+_ENOUGH = {*_NORMAL, "length"}  # for a whole object, which no token limit can have cut
+_LOST: tuple[BrokenReason, str] = (
+    "conflict",
+    "no arguments came for this call, but something was lost that may have been them",
+)
+
+
+def _how(reason: FinishReason | None) -> str:
+    return f"and the turn ended with {reason or 'no reason'}"
+
+
+def _cut(reason: FinishReason | None, detail: str) -> tuple[BrokenReason, str]:
+    return (
+        ("length", "the token limit fell inside it")
+        if reason == "length"
+        else ("truncated", detail)
+    )
+
+
+def _same_value(kind: Kind, held: str, text: str) -> bool:
+    """Are these two texts of one object? Gateways write it anew, with other spaces."""
+    try:
+        return kind.key is None and parse(held) == parse(text)
+    except Refused:
+        return False
+
+
+def _could_be_all(kind: Kind, held: str, text: str) -> bool:
+    """Can what is held be the whole text, so that a copy contradicts it?"""
+    return not text.startswith(held) if kind.key is not None else _whole(held)
+
+
+def _whole(text: str) -> bool:
+    try:
+        return type(parse(text)) is dict
+    except Refused:
+        return False
+
+
+def _why_broken(arguments: Any, reason: FinishReason | None) -> tuple[BrokenReason, str]:
+    if reason == "length":
+        return "length", "the token limit fell inside the arguments"
+    if isinstance(arguments, Refused):
+        return "invalid_json", str(arguments)
+    return "not_object", f"the arguments are {type(arguments).__name__}, not an object"
+
+
+Action: TypeAlias = Callable[[Calls, Call, Any, Out], None]
+
+# Verb x state -> what happens. Total: a test asks for every pair; docs/states.md is drawn from it.
+TABLE: dict[tuple[str, State], Action] = {
+    ("hear", WAITING): Calls._start_if_ready,
+    ("hear", OPEN): Calls._ignore,
+    ("hear", CLOSED): Calls._ignore,
+    ("hear", OVER): Calls._ignore,
+    ("append", WAITING): Calls._hold,
+    ("append", OPEN): Calls.append,
+    ("append", CLOSED): Calls._late,
+    ("append", OVER): Calls._late,
+    ("settle", WAITING): Calls._compare,
+    ("settle", OPEN): Calls._compare,
+    ("settle", CLOSED): Calls._compare,
+    ("settle", OVER): Calls._compare_over,
+    ("close", WAITING): Calls._close,
+    ("close", OPEN): Calls._close,
+    ("close", CLOSED): Calls._close,
+    ("close", OVER): Calls._ignore,
+    ("announce", WAITING): Calls._announce,
+    ("announce", OPEN): Calls._announce,
+    ("announce", CLOSED): Calls._announce,
+    ("announce", OVER): Calls._ignore,
+    ("end", WAITING): Calls._end,
+    ("end", OPEN): Calls._end,
+    ("end", CLOSED): Calls._end,
+    ("end", OVER): Calls._ignore,
+    ("break", WAITING): Calls._break,
+    ("break", OPEN): Calls._break,
+    ("break", CLOSED): Calls._break,
+    ("break", OVER): Calls._ignore,
+}

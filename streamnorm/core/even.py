@@ -1,0 +1,178 @@
+"""Making an odd payload even: JSON bytes and a complaint in, JSON bytes that fit out.
+
+The decoders are strict about shape, as a field that is dropped in silence is how calls get lost. A
+payload that does not fit is changed in the one place the complaint names, by a row of the
+provider's ``QUIRKS`` or by leaving that field aside with a note, and is read again by the same
+decoder. So there is one lane of meaning, and an odd payload only costs more.
+
+Rule: bytes that are not named in the complaint are not touched (``msgspec.Raw`` keeps them). A
+repair shrinks the complaint and never grows the data: a quirk may quote or wrap a value once, no
+place is changed twice, and a payload at most doubles (``Repairs``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+__all__ = [
+    "DROP", "Complaint", "Repairs", "Uneven", "change", "complaint", "fields_at", "integer", "json_text",
+    "number_text", "object_text", "with_field", "wrapped",
+]  # fmt: skip
+
+# What a quirk returns: the value as it should have been, or None to leave the field aside.
+Quirk: TypeAlias = Callable[[bytes], bytes | None]
+DROP = None
+
+_unknown = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?$", re.S).match
+_other = re.compile(r"(.*) - at `\$(.+)`$", re.S).match
+_step = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_as_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_as_list = msgspec.json.Decoder(list[Raw]).decode
+
+
+class Uneven(Exception):
+    """There is no way to read this payload as one that we know."""
+
+
+class Complaint(NamedTuple):
+    """What does not fit and where: ``path`` to follow, ``where`` to look up and to log."""
+
+    path: tuple[str | int, ...]
+    where: str
+    unknown: bool  # a field we do not know, rather than one of an unknown type
+    inside: str = ""  # the object it stands in, as ``where`` spells it
+
+
+def complaint(error: msgspec.ValidationError) -> Complaint:
+    """Read a validation error; ``Uneven`` if it does not name a place."""
+    text = str(error)
+    if match := _unknown(text):
+        at = match[2] or ""
+        inside = _pattern(at).lstrip(".")
+        return Complaint((*_steps(at), match[1]), f"{inside}.{match[1]}".lstrip("."), True, inside)
+    if (match := _other(text)) and not text.startswith(("Invalid value", "Object missing")):
+        return Complaint(_steps(match[2]), _pattern(match[2]).lstrip("."), False)
+    raise Uneven(text)
+
+
+class Repairs:
+    """What was repaired in one payload, and how much that may add: a bound on hostile ones."""
+
+    MOST, FEWEST = 64, 8  # each takes one complaint away, and reads the payload again …
+    WORK = 64 * 1024 * 1024  # … so that of big ones fewer are made
+
+    def __init__(self, data: bytes) -> None:
+        self._room = 2 * len(data) + 64
+        self._places: set[tuple[str | int, ...]] = set()
+        self._left = max(self.FEWEST, min(self.MOST, self.WORK // (len(data) or 1)))
+
+    def hopeless(self, fields: int) -> bool:
+        """Does an object with so many fields have more that we do not know than can be left aside?"""
+        return fields > 2 * self.MOST  # we know fewer than that of any
+
+    def begin(self, path: tuple[str | int, ...]) -> bool:
+        """One more repair, at ``path``; is it the first there? A second can only leave it aside."""
+        self._left -= 1
+        if self._left < 0:
+            raise Uneven("too many oddities in one payload")
+        first = path not in self._places
+        self._places.add(path)
+        return first
+
+    def checked(self, data: bytes) -> bytes:
+        """The repaired payload, unless it grew too much."""
+        if len(data) > self._room:
+            raise Uneven("a repair would make the payload grow")
+        return data
+
+
+def change(data: bytes, path: tuple[str | int, ...], quirk: Quirk) -> bytes:
+    """``data`` with the value at ``path`` replaced by what ``quirk`` makes of it."""
+    if not path:
+        changed = quirk(data)
+        return b"null" if changed is None else changed
+    step, *rest = path
+    try:
+        if isinstance(step, int):
+            return _changed_list(_as_list(data), step, tuple(rest), quirk)
+        return _changed_object(_as_object(data), step, tuple(rest), quirk)
+    except (msgspec.DecodeError, KeyError, IndexError, RecursionError) as error:
+        raise Uneven(f"no way to {path}") from error
+
+
+def _changed_object(
+    fields: dict[str, Raw], key: str, rest: tuple[str | int, ...], quirk: Quirk
+) -> bytes:
+    changed = change(bytes(fields[key]), rest, quirk) if rest else quirk(bytes(fields[key]))
+    if changed is None:
+        del fields[key]
+    else:
+        fields[key] = Raw(changed)
+    return msgspec.json.encode(fields)
+
+
+def _changed_list(items: list[Raw], index: int, rest: tuple[str | int, ...], quirk: Quirk) -> bytes:
+    changed = change(bytes(items[index]), rest, quirk) if rest else quirk(bytes(items[index]))
+    if changed is None:
+        del items[index]
+    else:
+        items[index] = Raw(changed)
+    return msgspec.json.encode(items)
+
+
+def fields_at(data: bytes, path: tuple[str | int, ...]) -> dict[str, Raw]:
+    """The fields of the object at ``path``; none if there is no object."""
+    try:
+        for step in path:
+            data = bytes(_as_list(data)[step] if isinstance(step, int) else _as_object(data)[step])
+        return _as_object(data)
+    except (msgspec.DecodeError, KeyError, IndexError, RecursionError):
+        return {}
+
+
+def with_field(data: bytes, key: str, value: str) -> bytes:
+    """``data`` with a text field added to its object."""
+    try:
+        fields = _as_object(data)
+    except msgspec.DecodeError as error:
+        raise Uneven("not an object") from error
+    return msgspec.json.encode({**fields, key: Raw(msgspec.json.encode(value))})
+
+
+def json_text(value: bytes) -> bytes:
+    """A JSON value as a JSON string that holds its exact text: ``{"a":1}`` -> ``"{\\"a\\":1}"``."""
+    return msgspec.json.encode(value.decode("utf-8", "replace"))
+
+
+def object_text(value: bytes) -> bytes | None:
+    """An object where its JSON text should stand, as that text; anything else is left aside."""
+    return json_text(value) if value[:1] == b"{" else DROP
+
+
+def number_text(value: bytes) -> bytes | None:
+    """A whole number where a text should stand, as that text; anything else is left aside."""
+    return b'"' + value + b'"' if value.isdigit() else DROP
+
+
+def integer(value: bytes) -> bytes | None:
+    """A number in quotes is that number; anything else is left aside."""
+    digits = value.strip(b'"')
+    return digits if digits.isdigit() else DROP
+
+
+def wrapped(value: bytes) -> bytes:
+    """One thing where a list of them should stand."""
+    return b"[" + value + b"]"
+
+
+def _steps(path: str) -> tuple[str | int, ...]:
+    return tuple(key if key else int(index) for key, index in _step.findall(path))
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"\[\d+\]", "[]", path)

@@ -1,0 +1,433 @@
+"""What a provider file promises: a ``Parser`` for the way in and one row that describes it.
+
+Data comes in as the bytes of one payload; events and verbs about calls go out. A parser has
+
+    ``decode``   bytes -> one of its payload types (msgspec structs that describe the wire),
+    ``KINDS``    payload type -> handler(parser, payload, out): the only dispatch there is,
+    ``QUIRKS``   place in a payload -> how to make an odd value there even,
+    ``WORDS``    data that is not JSON but means something (``[DONE]``) -> handler,
+
+and keeps what it learnt of the turn: ``reason``, ``usage``, ``echo``. It raises ``StreamOver`` at
+the wire's own end mark and ``StreamFailed`` at an error the wire reports.
+
+What cannot be read may have been a part of a call. ``EVIDENCE`` says when a call of this wire is
+whole, ``CALL_TEXTS``, ``CALL_KEYS`` and ``CALL_WORDS`` where it can stand, and ``calls_named`` whose place a
+payload names: those calls, or all open ones, are tainted (``core.calls``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from ..events import Echo, Event, FailedReason, FinishReason, Unrecognized, Usage
+from ..framing import Framer
+from ..framing.sse import SSE
+from ..notes import Scribe
+from ..text.halves import masked
+from . import even
+from .calls import Call, Calls, Evidence
+
+__all__ = [
+    "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
+    "StreamOver", "count", "first_count", "first_text", "items_of", "plain", "plainly",
+]  # fmt: skip
+
+Out: TypeAlias = list[Event]
+Handler: TypeAlias = Callable[[Any, Any, Out], None]
+
+
+class Decode(Protocol):
+    """The bytes of one payload -> one of the payload types."""
+
+    def __call__(self, data: bytes, /) -> Any: ...
+
+
+Word: TypeAlias = Callable[[Any, Out], None]
+
+# All that msgspec can raise for bytes from outside.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+plain = msgspec.json.Decoder().decode
+
+
+class Payload(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The base of payload types. Unknown fields are complaints, so that none is lost in silence."""
+
+
+class Failure(NamedTuple):
+    """How a stream failed."""
+
+    reason: FailedReason
+    message: str
+    code: str | None = None
+    retryable: bool = False
+
+
+class StreamFailed(Exception):
+    """Internal: the wire reported an error, or cannot be read on."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class StreamOver(Exception):
+    """Internal: the wire said that this is the end."""
+
+
+class NotJson(Exception):
+    """Internal: the data of an event is not JSON."""
+
+
+class Heading(NamedTuple):
+    """What a stream says of itself at its beginning."""
+
+    model: str | None = None
+    response_id: str | None = None
+
+
+class Parser:
+    """One stream of one wire. See the module's first lines for what a provider adds."""
+
+    name: ClassVar[str]
+    END: ClassVar[str]  # the wire's end mark, for people
+    MARKED: ClassVar[bool] = True  # it has one besides the end of input
+    SAYS_TOOL_CALLS: ClassVar[bool] = True  # it has a finish reason for "now run the tools"
+    STARTS: ClassVar[frozenset[str]] = frozenset()  # bodies that only this wire begins so
+    TYPE_FIELD: ClassVar[str] = ""  # the field that an SSE event name can stand in for
+    KINDS: ClassVar[Mapping[type, Handler]]
+    QUIRKS: ClassVar[Mapping[str, tuple[str, even.Quirk]]] = {}
+    WORDS: ClassVar[Mapping[bytes, Word]] = {}
+    REASONS: ClassVar[Mapping[str, FinishReason]] = {}
+    # Unless a wire says otherwise it closes its calls: one that it never closed is broken.
+    EVIDENCE: ClassVar[Evidence] = Evidence("its own closing mark")
+    # Where the text of a call stands, and what tells whose it is, as complaints spell places: a value
+    # of another type there or on the way there is a loss. So is a field that we do not know if it
+    # stands beside such a text or holds one of the words.
+    CALL_TEXTS: ClassVar[tuple[str, ...]] = ()
+    CALL_KEYS: ClassVar[tuple[str, ...]] = ()
+    CALL_WORDS: ClassVar[tuple[bytes, ...]] = ()
+    decode: ClassVar[Decode]
+    # Off the hot path, a wire may know more fields than its hot type looks at.
+    decode_all: ClassVar[Decode | None] = None
+
+    def __init__(self, calls: Calls, scribe: Scribe) -> None:
+        self.calls = calls
+        calls.closes = bool(self.EVIDENCE.closed_by)
+        self.scribe = scribe
+        self._loss = ""  # what the payload that is being read lacks
+        self.decoded = False  # payloads came without their framing, and so without its end mark
+        self.even_objects = False  # its arguments came as objects, not as text
+        self.reason: FinishReason | None = None
+        self.raw_reason: str | None = None
+        self.echo: Echo = {}
+
+    # --- what a provider may say more about -----------------------------------------------------
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        """The framing of a body that begins so (see ``framing.sniff``)."""
+        return SSE(limit)
+
+    def envelope(self, data: bytes) -> int:
+        """How many bytes of this payload are an envelope that the next one will repeat.
+
+        A wire that says id, model and so on again in every payload may skip them: a payload that
+        begins with the very bytes of one that was read in full is read from there on.
+        """
+        return 0
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        """Is this a payload of this wire?"""
+        raise NotImplementedError
+
+    def heading(self, data: bytes) -> Heading:
+        """Model and response id, if this payload has them."""
+        raise NotImplementedError
+
+    def kind_of(self, payload: Any) -> str:
+        """The wire's own name for a payload that we do not know."""
+        return (
+            str(payload.get("type", "?")) if isinstance(payload, dict) else type(payload).__name__
+        )
+
+    def usage(self) -> Usage | None:
+        """The counts heard so far, if any."""
+        raise NotImplementedError
+
+    def end_of_input(self, out: Out) -> None:
+        """The bytes ended without an end mark; say what that means for open calls."""
+
+    def end_of_calls(self, out: Out) -> None:
+        """The turn is over and its calls are decided next: a last word on those that are open."""
+
+    # --- the turn -------------------------------------------------------------------------------
+
+    def finish_reason(self, raw: str | None) -> FinishReason:
+        """The wire's word for how the turn ended, in ours; a word that we do not know is ``other``."""
+        reason = self.REASONS.get(raw or "")
+        if reason is None:
+            self.scribe.note("finish.unknown", raw_reason=raw or "")
+        return reason or "other"
+
+    # --- one payload, off the hot path ----------------------------------------------------------
+
+    def hear(self, data: bytes, event: str, out: Out) -> None:
+        """Any data of any event: a word, an even payload, an odd one, or one we do not know."""
+        if (word := self.WORDS.get(data.strip())) is not None:
+            return word(self, out)
+        if event == "error" and not self.TYPE_FIELD and b'"error"' not in data:
+            data = b'{"error":' + data + b"}"  # where kinds are no words, the event's name is one
+        self._loss, objects = "", self.scribe.counts["args.object"]
+        try:
+            payload = self._evened(data, event)
+            self.even_objects = self.scribe.counts["args.object"] > objects
+        except even.Uneven as uneven:
+            return self._unheard(self._plain(data), data, str(uneven), out)
+        if not self.means(payload):
+            return self._unheard(self._plain(data), data, "no field that we know", out)
+        try:
+            if self._loss:
+                self._hear_in_doubt(payload, data, out)
+            else:
+                self.KINDS[type(payload)](self, payload, out)
+        finally:
+            self.even_objects = False
+
+    def _hear_in_doubt(self, payload: Any, data: bytes, out: Out) -> None:
+        """Something of it was left aside or replaced: what it says of calls cannot be all."""
+        calls, why, since = self.calls, self._loss, self.calls.sizes()
+        calls.lossy = why
+        try:
+            self.KINDS[type(payload)](self, payload, out)
+        finally:
+            calls.lossy = ""
+            calls.taint_grown(since, why)
+            self._doubt(self._plain(data), why)
+
+    def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
+        kindless = isinstance(payload, dict) and self.TYPE_FIELD and self.TYPE_FIELD not in payload
+        if kindless and (error := payload.get("error")):  # a gateway's own, in nobody's kind
+            raise StreamFailed(_plain_failure(error))
+        if self._may_be_of_a_call(payload, data):
+            self._doubt(payload, f"a payload could not be read ({why})")
+        self.unknown(payload, why, out)
+
+    def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
+        """A kind that we do not know is new and no loss, unless it names a place or a call's words."""
+        if not isinstance(payload, dict) or any(word in data for word in self.CALL_WORDS):
+            return True
+        kind = payload.get(self.TYPE_FIELD, payload.get("type"))
+        unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or kind in _tags(type(self)))
+        return unread or bool(self._loss) or self.calls_named(payload) is not None
+
+    def _doubt(self, payload: Any, why: str) -> None:
+        """What could not be read may have been of the calls whose place it names, else of any."""
+        named = self.calls_named(payload) if isinstance(payload, dict) else None
+        for call in self.calls.unfinished() if named is None else named:
+            self.calls.taint(call, why)
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        """The calls whose place this payload names, none of them if it is another's; None: no place."""
+        return None
+
+    def unknown(self, payload: Any, why: str, out: Out) -> None:
+        """A payload that has no meaning to us is passed on whole."""
+        kind = self.kind_of(payload)
+        self.scribe.note("wire.kind_unknown", wire_kind=kind, why=why)
+        out.append(Unrecognized(kind, payload))
+
+    def means(self, payload: Any) -> bool:
+        """Does it say anything? (A wire whose payloads have no kind reads any object as one.)"""
+        return True
+
+    def _evened(self, data: bytes, event: str) -> Any:
+        decode, repairs = self.decode_all or self.decode, even.Repairs(data)
+        unmasked: Callable[[Any], Any] = _as_it_is
+        while True:
+            try:
+                return unmasked(decode(data))
+            except msgspec.ValidationError as error:
+                data = repairs.checked(self._repaired(data, error, event, repairs))
+            except UnicodeDecodeError:
+                data = self.only_utf8(data)
+            except msgspec.DecodeError as error:
+                data, unmasked = self._without_halves(data, error)
+            except RecursionError:
+                raise NotJson("nested too deeply to be read") from None
+
+    def _repaired(
+        self, data: bytes, error: msgspec.ValidationError, event: str, repairs: even.Repairs
+    ) -> bytes:
+        try:
+            data.decode()
+        except UnicodeDecodeError:  # in a key, where the decoder does not complain of it
+            return self.only_utf8(data)
+        untyped = event and str(error) == f"Object missing required field `{self.TYPE_FIELD}`"
+        if untyped and repairs.begin((self.TYPE_FIELD,)):
+            return even.with_field(data, self.TYPE_FIELD, event)
+        complaint = even.complaint(error)
+        row = None if complaint.unknown else self.QUIRKS.get(complaint.where)
+        if repairs.begin(complaint.path) and row is not None:
+            note, quirk = row
+            self.scribe.note(note, where=complaint.where)
+            return self._changed(data, complaint, quirk, repairs)
+        self.scribe.note(
+            "wire.field_unknown" if complaint.unknown else "wire.field_odd", where=complaint.where
+        )
+        return self._changed(data, complaint, _left_aside, repairs)
+
+    def _changed(
+        self, data: bytes, complaint: even.Complaint, quirk: even.Quirk, repairs: even.Repairs
+    ) -> bytes:
+        beside = even.fields_at(data, complaint.path[:-1])
+        if complaint.unknown and repairs.hopeless(len(beside)):
+            raise even.Uneven("too many fields that we do not know")
+        dropped: list[bytes] = []
+
+        def changed(value: bytes) -> bytes | None:
+            new = quirk(value)
+            if new is even.DROP:
+                dropped.append(value)
+            return new
+
+        data = even.change(data, complaint.path, changed)
+        if dropped and self.is_loss(complaint, dropped[0], beside):
+            self._loss = f"{complaint.where} could not be read"
+        return data
+
+    def is_loss(
+        self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
+    ) -> bool:
+        """May the value that is left aside have been a part of a call? ``beside``: its neighbours.
+
+        A field that we do not know is new, and no loss, where a call's text stands beside it; where
+        the text is missing it may be the text under another name.
+        """
+        if any(word in value for word in self.CALL_WORDS):
+            return True
+        where = complaint.where
+        if not complaint.unknown:
+            paths = (*self.CALL_TEXTS, *self.CALL_KEYS)
+            nothing = value == b"null" and where not in paths and not where.endswith("[]")
+            return not nothing and any(_on_the_way(where, path) for path in paths)
+        texts = [_name(path) for path in self.CALL_TEXTS if _inside(path) == complaint.inside]
+        could_be = value[:1] in b'"{[' and value != b'""'
+        return bool(texts) and could_be and beside.keys().isdisjoint(texts)
+
+    def only_utf8(self, data: bytes) -> bytes:
+        text = data.decode("utf-8", "replace")
+        replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+        self.scribe.note("wire.bad_utf8")
+        self.scribe.counts["wire.bad_utf8"] += replaced - 1
+        self._loss = "bytes that are not UTF-8 were replaced"
+        return text.encode()
+
+    def _without_halves(
+        self, data: bytes, error: msgspec.DecodeError
+    ) -> tuple[bytes, Callable[[Any], Any]]:
+        mended = masked(data)
+        if mended is None:
+            raise NotJson(str(error)) from None
+        self.calls.mended = True
+        return mended[0], mended[1].unmasked
+
+    def sound(self, raw: msgspec.Raw | bytes) -> tuple[Any, bytes]:
+        """The value of a raw field and its text, mended: nobody has looked inside it before."""
+        data = bytes(raw)
+        try:
+            return plain(data), data
+        except UnicodeDecodeError:
+            self.calls.lossy = "bytes that are not UTF-8 were replaced"
+            return self.sound(self.only_utf8(data))
+        except msgspec.DecodeError as error:
+            mended, unmasked = self._without_halves(data, error)
+            return unmasked(plain(mended)), data
+
+    def exact(self, raw: msgspec.Raw, call: Call | None = None) -> str:
+        """The exact text of a JSON value, nothing for null; what had to be replaced taints the call."""
+        try:
+            text = str(raw, "utf-8")
+        except UnicodeDecodeError:
+            self.scribe.note("wire.bad_utf8")
+            text = bytes(raw).decode("utf-8", "replace")
+            self.calls.lossy = self.calls.lossy or "bytes that are not UTF-8 were replaced"
+            if call is not None:
+                self.calls.taint(call, self.calls.lossy)
+                self.calls.lossy = ""
+        return "" if text == "null" else text
+
+    def _plain(self, data: bytes) -> Any:
+        try:
+            payload = plainly(data)
+            self.calls.mended = self.calls.mended or masked(data) is not None
+            return payload
+        except UNREADABLE as error:
+            raise NotJson(str(error)) from None
+
+
+def _plain_failure(error: Any) -> Failure:
+    said = error if isinstance(error, dict) else {"message": str(error)}
+    code = first_text(said.get("type"), said.get("code"))
+    message = first_text(said.get("message"), code) or "the provider reported an error"
+    return Failure("provider_error", message, code)
+
+
+def _tags(parser: type[Parser]) -> set[Any]:
+    """The kinds of payload that a wire's types are tagged with."""
+    configs = (getattr(kind, "__struct_config__", None) for kind in parser.KINDS)
+    return {config.tag for config in configs if config is not None}
+
+
+def plainly(data: bytes) -> Any:
+    """The value of a payload whatever is odd about its characters."""
+    data = data.decode("utf-8", "replace").encode()
+    mended = masked(data)
+    return plain(data) if mended is None else mended[1].unmasked(plain(mended[0]))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _left_aside(value: bytes) -> bytes | None:
+    return even.DROP
+
+
+def _inside(where: str) -> str:
+    return where.rpartition(".")[0]
+
+
+def _name(where: str) -> str:
+    return where.rpartition(".")[2].removesuffix("[]")
+
+
+def _on_the_way(where: str, path: str) -> bool:
+    """Does a call's path lead through this place, or to it?"""
+    return path == where or path.startswith((f"{where}.", f"{where}["))
+
+
+def count(raw: Mapping[str, Any], *path: str) -> int | None:
+    """A token count at a path of nested objects, if it is there and a number."""
+    value: Any = raw
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def first_count(raw: Mapping[str, Any], *paths: tuple[str, ...]) -> int | None:
+    """The count at the first path that has one."""
+    return next((n for path in paths if (n := count(raw, *path)) is not None), None)
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of a list; of anything else, none."""
+    return value if isinstance(value, list) else []
+
+
+def first_text(*candidates: Any) -> str | None:
+    """The first candidate that is a text with something in it."""
+    return next((c for c in candidates if isinstance(c, str) and c), None)

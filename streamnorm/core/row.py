@@ -1,0 +1,162 @@
+"""What a provider says of itself: one row, with everything that others may ask about it.
+
+Rule: a fact about a provider stands here once, and whoever needs it reads the row. A row is light:
+it names its modules, and each is imported when it is first asked for (``part``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..errors import UsageError
+
+__all__ = ["Item", "Key", "Part", "Provider", "Refusals"]
+
+# The modules of a provider. A module named here has a constant of that name: PARSER, ENCODER, …
+Part: TypeAlias = Literal["parser", "encoder", "messages", "server", "script"]
+_CAN: tuple[tuple[Part, str], ...] = (
+    ("parser", "read"),
+    ("encoder", "write"),
+    ("messages", "repair"),
+    ("server", "serve"),
+    ("script", "script"),
+)
+
+
+class Item(NamedTuple):
+    """One wire type that calls a tool or brings a tool's output. A row, not a branch."""
+
+    type: str
+    family: str
+    role: str  # call, output, call+output, …
+    runs_on: str  # client, provider
+    id_source: str  # natural, conflated, synthetic, nullable
+    id_field: str  # where the id is read
+    arguments: str = ""  # where the arguments come from
+    ref_field: str = ""  # how an output refers to its call
+    note: str = ""
+
+
+class Key(NamedTuple):
+    """The environment variables that may hold the key, and how it is sent."""
+
+    variables: tuple[str, ...]  # the first is the preferred one
+    header: str = "authorization"
+    prefix: str = "Bearer "
+    needed: bool = True
+
+    def variable(self, environment: Mapping[str, str]) -> str | None:
+        """The variable that holds the key, if any does.
+
+        >>> Key(("A_KEY", "B_KEY")).variable({"A_KEY": "", "B_KEY": "abc"})
+        'B_KEY'
+        """
+        return next((name for name in self.variables if environment.get(name)), None)
+
+    def headers(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The header that carries the key; none if there is no key.
+
+        >>> Key(("A_KEY",)).headers({"A_KEY": "abc"}), Key(("A_KEY",)).headers({})
+        ({'authorization': 'Bearer abc'}, {})
+        """
+        name = self.variable(environment)
+        return {} if name is None else {self.header: self.prefix + environment[name]}
+
+
+class Refusals(NamedTuple):
+    """The words of this provider's HTTP errors, where they are not everybody's."""
+
+    final: tuple[str, ...] = ()  # codes for which asking again never helps
+    code_field: str = ""  # a field of the body that holds the code …
+    code_header: str = ""  # … or a header
+    delay: tuple[str, ...] = ()  # where the body says how long to wait; "*" is each of a list
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of ``PROVIDERS``.
+
+    Patterns: in a path, the end of it counts, and ``*`` is anything but a slash. A host is meant
+    exactly, ``.example.com`` is any host below it, ``*`` is one label, a port may follow.
+    """
+
+    name: str
+    title: str
+    serves: str
+    framing: str = "SSE"
+    lines: bool = False  # its payloads, without their frames, are lines of JSON and no events
+    content_type: str = "text/event-stream"
+    container: str = "messages"  # the field of a request that holds the entries
+    tools: bool = True  # it calls tools; else they are a matter of its text
+    also: tuple[str, ...] = ()  # more wires under this name; the first payload tells which
+    telemetry: str = ""  # what OpenTelemetry's conventions call it, if not by its name
+
+    # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
+    base: str = ""
+    path: str = ""
+    hosts: tuple[str, ...] = ()  # its own: there it is at home, and there alone its key goes
+    paths: tuple[str, ...] = ()  # wherever an address ends so, this wire is spoken
+    home_paths: tuple[str, ...] = ()  # the same, at its own hosts only
+    headers: Mapping[str, str] = {}  # that each request needs
+    kept_headers: tuple[str, ...] = ()  # of its answers, that a take may keep; "x-y-" is a family
+    key: Key | None = None
+
+    # Objects of an SDK: the modules they come from, and fields of theirs that no wire has.
+    sdk_modules: tuple[str, ...] = ()
+    sdk_fields: tuple[str, ...] = ()
+
+    refusals: Refusals = Refusals()
+    demo: str = "parallel_calls"  # the take that shows it best
+
+    parser: str
+    encoder: str | None = None
+    messages: str | None = None
+    server: str | None = None
+    script: str | None = None
+
+    def part(self, part: Part) -> Any:
+        """What one of its modules is for: ``part("encoder")`` is the encoder class."""
+        module: str | None = getattr(self, part)
+        if module is None:
+            raise UsageError(f"{self.name} cannot {dict(_CAN)[part]}; it can {', '.join(self.can)}")
+        try:
+            return getattr(import_module(module), part.upper())
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{self.name} cannot be used: {module} fails with {why}") from error
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The wire types that call tools or bring their outputs."""
+        items: tuple[Item, ...] = getattr(import_module(self.parser), "ITEMS", ())
+        return items
+
+    @property
+    def can(self) -> tuple[str, ...]:
+        """What can be done with it, out of read, write, repair, serve, script, connect, tools."""
+        return tuple(word for word, is_so in self._able().items() if is_so)
+
+    @property
+    def cannot(self) -> tuple[str, ...]:
+        """What cannot."""
+        return tuple(word for word, is_so in self._able().items() if not is_so)
+
+    def _able(self) -> dict[str, bool]:
+        able = {word: getattr(self, part) is not None for part, word in _CAN}
+        return able | {"connect": bool(self.base), "tools": self.tools}
+
+    @property
+    def convention(self) -> str:
+        """Its name in telemetry."""
+        return self.telemetry or self.name
+
+    def address(self, model: str = "") -> str | None:
+        """Where to post a request for a stream; None if there is no one place."""
+        if not self.base or ("{model}" in self.path and not model):
+            return None
+        from urllib.parse import quote
+
+        return self.base + self.path.format(model=quote(model, safe=":@"))

@@ -1,0 +1,248 @@
+"""An address and a request body come in; a ``Stream`` goes out.
+
+Rule: a request is sent again only while nothing of an answer was heard: on errors of the connection
+and on the statuses 408, 409, 429 and 5xx, after the pause that the server asks for. Once a byte of
+the body is here it never is, as what was heard cannot be unheard.
+
+Why not httpx-sse's ``aconnect_sse``: it yields events of decoded text, so bytes could neither be
+recorded nor be read by the framings that are no SSE; it does not look at the status; and as a
+generator it holds the response open across a yield. The request itself is three lines of httpx.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ..errors import ProviderError, UsageError
+from ..providers import AUTO, PROVIDERS, provider_row
+from ..providers.detect import by_address
+from ..takes.redact import secrets_in_headers, secrets_in_url
+from ..text.written import json_bytes
+from .reading import IDLE, Reading
+from .refusals import BODY, refusal
+from .sources import Facts, Item, Source, is_transport, source_of
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from ..limits import Limits
+
+__all__ = ["connect"]
+
+# httpx gives up reading after 5 s, which ends every model that thinks first. Our idle timer counts
+# events, so the socket's own timer only has to outlast it.
+TIMEOUT = (10.0, 600.0, 60.0, 60.0)  # seconds to connect, read, write, and wait for the pool
+PATIENCE = 60.0  # seconds; a server that asks for a longer pause is not asked again
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+HEADERS = {"accept": "text/event-stream, */*;q=0.5", "cache-control": "no-store"}
+
+
+def connect(
+    url_or_provider: str,
+    *,
+    json: Any = None,
+    headers: Mapping[str, str] | None = None,
+    provider: str | None = None,
+    client: Any = None,
+    retries: int = 2,
+    patience: float = PATIENCE,
+    timeout: Any = None,
+    record: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    strict: bool = False,
+    seed: str | None = None,
+    idle: float | None = IDLE,
+    deadline: float | None = None,
+    on_bad_event: str = "fail",
+) -> Stream:
+    """Post a request and read the answer as events. Nothing is sent before the first read.
+
+    ``url_or_provider``: an address, or the name of a provider that has a well-known one. ``client``
+    is an ``AsyncClient`` of httpx or httpx2 to use (and leave open); otherwise one is made and
+    closed with the stream. ``json`` is sent as it is, so it must ask for a stream. The key is that of
+    ``headers`` or of the client; else, at the provider's own address, that of its variable in the
+    environment (``streamnorm record --help`` lists them).
+
+    ``retries``: how often to ask again, before anything was heard, pausing as ``retry-after`` says;
+    a pause longer than ``patience`` seconds is left to the caller (``ProviderError.retry_after``).
+    The other options are those of ``normalize``.
+
+    ::
+
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "messages": [...]}
+        async with connect("anthropic", json=body) as stream:  # with the key of ANTHROPIC_API_KEY
+            async for call in stream.calls(): ...
+    """
+    url, name = _where(url_or_provider, provider)
+    source = Connection(
+        url, json=json, headers=_headers(url, name, headers or {}, client),
+        client=client, retries=retries, patience=patience, timeout=timeout, provider=name,
+    )  # fmt: skip
+    reading = Reading(
+        record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
+        on_bad_event=on_bad_event,
+    )  # fmt: skip
+    return Stream(source, name, reading)
+
+
+def _where(url_or_provider: str, provider: str | None) -> tuple[str, str | None]:
+    """The address, and whose wire is spoken there if anything tells."""
+    if "://" in url_or_provider:
+        return url_or_provider, provider or by_address(url_or_provider).name
+    return _address(url_or_provider), provider or url_or_provider
+
+
+def _address(name: str) -> str:
+    """The one address of a provider."""
+    if (address := provider_row(name).address()) is not None:
+        return address
+    known = ", ".join(row.name for row in PROVIDERS.values() if row.address())
+    raise UsageError(
+        f"{name!r} has no address of its own: connect(url, provider={name!r}, ...). "
+        f"Those that have: {known}"
+    )
+
+
+def _headers(url: str, name: str | None, given: Mapping[str, str], client: Any) -> dict[str, str]:
+    """Ours, those that the wire needs, the key if nobody gave one, and what was given."""
+    row = PROVIDERS.get(name or AUTO)
+    known = row.headers if row else {}
+    key = by_address(url).key
+    sent = {} if key is None or _has_key(url, given, client) else key.headers(os.environ)
+    return {**HEADERS, **known, **sent, **{k.lower(): v for k, v in given.items()}}
+
+
+def _has_key(url: str, given: Mapping[str, str], client: Any) -> bool:
+    """Does the request carry a secret already?"""
+    own = getattr(client, "headers", None)
+    secrets = secrets_in_url(url) | secrets_in_headers(given) | secrets_in_headers(own)
+    return bool(secrets) or getattr(client, "auth", None) is not None
+
+
+class Connection(Source):
+    """A source that is opened by the first read, and again if that fails in a way that may pass."""
+
+    ready = False
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        json: Any,
+        headers: dict[str, str],
+        client: Any,
+        retries: int,
+        patience: float,
+        timeout: Any,
+        provider: str | None,
+    ) -> None:
+        super().__init__(provider=provider, facts=Facts(url=url, request_headers=headers))
+        self._request: dict[str, Any] = {"headers": headers}
+        if json is not None:  # bytes in it become base64, as a wire that takes bytes wants them
+            self._request = {
+                "content": json_bytes(json),
+                "headers": {"content-type": "application/json", **headers},
+            }
+        self._url = url
+        self._client, self._own = client, client is None
+        self._retries, self._patience = retries, patience
+        self._timeout = timeout
+        self._body: Source | None = None
+        self.closable = False  # until something is open
+        self.attempts = 0
+
+    @property
+    def is_async(self) -> bool:
+        return True
+
+    @property
+    def is_sync(self) -> bool:
+        return False
+
+    def received(self) -> int | None:
+        return self._body.received() if self._body else None
+
+    async def next(self) -> Item | None:
+        return await self._first() if self._body is None else await self._body.next()
+
+    async def aclose(self) -> None:
+        try:
+            if self._body is not None:
+                await self._body.aclose()
+        finally:
+            if self._own and self._client is not None:
+                await self._client.aclose()
+
+    async def _first(self) -> Item | None:
+        """Ask until there is a first chunk, or a reason to give up."""
+        while True:
+            self.attempts += 1
+            try:
+                return await self._ask()
+            except Exception as error:
+                pause = self._pause(error)
+                if pause is None:
+                    raise
+            await self._give_back()
+            await anyio.sleep(pause)
+
+    async def _ask(self) -> Item | None:
+        self.closable = True
+        client = self._client = self._client or _new_client()
+        request = client.build_request(
+            "POST", self._url, timeout=self._timeout or _timeout_for(client), **self._request
+        )
+        self._body = source_of(await client.send(request, stream=True))
+        self.facts = self._body.facts
+        status = self.facts.status or 200
+        if not 200 <= status < 300:
+            raise refusal(self.facts, await _some_of(self._body), provider=self.provider or "")
+        return await self._body.next()
+
+    def _pause(self, error: Exception) -> float | None:
+        """How many seconds to wait before asking again; None: do not."""
+        if self.attempts > self._retries:
+            return None
+        asked = None
+        if isinstance(error, ProviderError):
+            if not error.retryable:
+                return None
+            asked = error.retry_after
+        elif not is_transport(error):
+            return None
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self.attempts - 1))
+        pause = asked if asked is not None else longest * random.uniform(0.75, 1.0)
+        return pause if pause <= self._patience else None
+
+    async def _give_back(self) -> None:
+        if self._body is not None:
+            await self._body.aclose()
+            self._body = None
+
+
+def _new_client() -> Any:
+    import httpx
+
+    return httpx.AsyncClient(timeout=httpx.Timeout(None))
+
+
+def _timeout_for(client: Any) -> Any:
+    """Ours, unless the client has one that somebody chose: 5 s is what nobody chose."""
+    read = getattr(getattr(client, "timeout", None), "read", 5.0)
+    return TIMEOUT if read in (None, 5.0) else client.timeout
+
+
+async def _some_of(body: Source) -> bytes:
+    """The beginning of a refusal. That it cannot be read makes it no less of a refusal."""
+    said = b""
+    try:
+        while len(said) < BODY and (item := await body.next()) is not None:
+            said += item if isinstance(item, bytes) else b""
+    except Exception as error:
+        if not is_transport(error):
+            raise
+    return said[:BODY]

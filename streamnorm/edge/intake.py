@@ -1,0 +1,124 @@
+"""What a source gives comes in, a chunk or payload at a time; the pipe's events go out.
+
+Rule: what comes is counted and recorded first. It is held back while it may be no stream at all,
+and refused if it grows too much when it is unpacked. No waiting here, and no clock.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ProviderError
+from ..events import Event, Failed
+from ..normalizer import Normalizer
+from .refusals import Gate
+from .sources import Item, Source
+from .summary import Tally
+
+if TYPE_CHECKING:
+    from ..takes.recorder import Recorder
+
+__all__ = ["Intake"]
+
+RATIO, RATIO_AFTER = 100, 1024 * 1024  # unpacked to packed bytes, once that many were unpacked
+_CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or would have
+
+
+class Intake:
+    """Between a source and its pipe."""
+
+    __slots__ = ("_gate", "_pipe", "_record", "_recorder", "_source", "_tally")
+
+    def __init__(
+        self, source: Source, pipe: Normalizer, tally: Tally, record: str | os.PathLike[str] | None
+    ) -> None:
+        self._source, self._pipe, self._tally = source, pipe, tally
+        self._record = record
+        self._recorder: Recorder | None = None
+        self._gate: Gate | None = None
+
+    def open(self) -> None:
+        """The facts are known: look at the status, begin the recording."""
+        facts = self._source.facts
+        gate = Gate(facts, self._pipe.provider)
+        self._gate = None if gate.open else gate
+        if self._record is not None:
+            from ..takes.recorder import Recorder
+
+            self._recorder = Recorder.open(
+                self._record,
+                provider=self._pipe.provider,
+                seed=self._pipe.seed,
+                url=facts.url,
+                headers=facts.headers,
+                request_headers=facts.request_headers,
+                secrets=facts.secrets,
+                status=facts.status,
+            )
+
+    def feed(self, item: Item | None) -> list[Event]:
+        """A chunk, a payload or, as None, the end. Raises ``ProviderError`` if it is no stream."""
+        if not self._source.ready:
+            self._source.ready = True
+            self.open()
+        if item is None:
+            return self._feed_end()
+        self._keep(item)
+        if isinstance(item, dict):
+            return self._pipe.feed_payload(item)
+        if self._gate is not None:
+            item = self._gate.let_in(item)
+        if self._tally.bytes > RATIO_AFTER and self._is_bomb():
+            return self._pipe.fail(
+                "limit", f"more than {RATIO} times as long unpacked as packed", code="ratio"
+            )
+        return self._pipe.feed(item)
+
+    def feed_rest(self, item: Item) -> int:
+        """What follows the last event: recorded, and noted by the pipe. Returns its size."""
+        size = self._keep(item)
+        if isinstance(item, bytes):
+            self._pipe.feed(item)
+        return size or 1
+
+    def refusal(self) -> ProviderError | None:
+        """What the server said instead of streaming, if the status told so; as far as it was read."""
+        return self._gate.error() if self._gate is not None and self._gate.refused else None
+
+    def recording(self) -> dict[str, Any]:
+        """Where the take is, if one is made, and whether it could be written."""
+        if self._recorder is None:
+            return {}
+        return {"recording": {"path": self._recorder.path, "failed": self._recorder.failed}}
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        if self._recorder is not None:
+            end = self._tally.end
+            cut_short = isinstance(end, Failed) and end.reason in _CUT_SHORT
+            self._recorder.close(finished=end is not None and not cut_short)
+
+    def _feed_end(self) -> list[Event]:
+        if self._gate is None or self._gate.open:
+            return self._pipe.close()
+        events = self._pipe.feed(self._gate.at_end()) + self._pipe.close()
+        if isinstance(events[-1], Failed) and events[-1].reason != "provider_error":
+            raise self._gate.no_stream()
+        return events
+
+    def _is_bomb(self) -> bool:
+        received = self._source.received()
+        return received is not None and self._tally.bytes > RATIO * received
+
+    def _keep(self, item: Item) -> int:
+        """Count and record what came; returns its size."""
+        size = 0 if isinstance(item, dict) else len(item)
+        self._tally.chunks += 1
+        self._tally.bytes += size
+        if self._recorder is not None:
+            if isinstance(item, dict):
+                self._recorder.payload(item)
+            else:
+                self._recorder.chunk(item)
+        return size

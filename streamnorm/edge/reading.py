@@ -1,0 +1,38 @@
+"""How a stream is to be read: what ``normalize``, ``connect`` and ``replay`` take in common.
+
+Rule: a value and no behaviour, but that it makes the pipe that it describes. A default stands here
+once; the public functions repeat the names, so that an editor and ``help`` can show them.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from ..limits import Limits
+from ..normalizer import Normalizer
+from ..providers import AUTO
+
+__all__ = ["IDLE", "Reading"]
+
+IDLE = 120.0  # seconds without an event
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of one stream."""
+
+    record: str | os.PathLike[str] | None = None  # where the raw bytes are kept as a take
+    limits: Limits | None = None
+    strict: bool = False
+    seed: str | None = None
+    idle: float | None = IDLE
+    deadline: float | None = None  # seconds for the whole stream
+    on_bad_event: str = "fail"
+
+    def pipe(self, provider: str | None) -> Normalizer:
+        """The pipe for a wire; without a name it is told from the first payload."""
+        return Normalizer(
+            provider or AUTO, limits=self.limits, strict=self.strict, seed=self.seed,
+            on_bad_event=self.on_bad_event,
+        )  # fmt: skip

@@ -1,0 +1,425 @@
+"""Anything that streams comes in; a ``Source`` goes out, which gives chunks of bytes or payloads.
+
+Rule: libraries are known by the shape and the module of their objects, and never imported. Where an
+SDK object still has its raw response, the raw bytes are read: they are exact and can be recorded.
+Otherwise its items are turned back into the payloads of the wire.
+
+Why no ``except httpx.X``: there are httpx and httpx2, whose exceptions are not related, and aiohttp,
+and every SDK's own. So errors are told apart by where their class comes from (``is_transport``).
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import io
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from ..errors import StreamnormError, UsageError
+from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..providers.detect import by_address, by_module
+from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
+from .runtime import in_thread, unwind
+
+__all__ = [
+    "Facts", "Item", "Source", "as_item", "is_transport", "source_of",
+]  # fmt: skip
+
+Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
+
+_AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
+
+
+class Facts:
+    """What is known about a response besides its body. ``secrets`` are never to be shown."""
+
+    __slots__ = ("_raw", "headers", "request_headers", "status", "url")
+
+    def __init__(
+        self,
+        *,
+        url: str | None = None,
+        status: int | None = None,
+        headers: Any = None,
+        request_headers: Any = None,
+    ) -> None:
+        self.url = url
+        self.status = status
+        self.headers = _texts(headers)
+        self.request_headers = _texts(request_headers)
+        self._raw = headers  # where a name may come twice
+
+    @property
+    def secrets(self) -> set[str]:
+        """The values of the request that must neither be kept nor shown."""
+        found = secrets_in_headers(self.request_headers) | secrets_in_headers(self._raw)
+        return found | secrets_in_url(self.url or "")
+
+    def redacted(self, text: str) -> str:
+        """The text without any secret of this request: providers do echo keys in messages."""
+        return Redactor(self.secrets).clean_text(text)
+
+
+class Source:
+    """One stream to read from: in a ``for`` loop, in an ``async for`` loop, or in either.
+
+    ``instant`` says that nothing is ever waited for, so no timer and no thread is needed.
+    """
+
+    facts: Facts
+    ready = True  # are the facts known before the first read?
+    instant = False
+    closable = True  # is there anything to close?
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], Iterable[Any]] | None = None,
+        later: Callable[[], AsyncIterator[Any]] | None = None,
+        provider: str | None = None,
+        facts: Facts | None = None,
+        close: Iterable[Any] = (),
+        instant: bool = False,
+    ) -> None:
+        self._now, self._later = now, later
+        self._iterator: Any = None
+        self.provider = provider
+        self.facts = facts or Facts()
+        self._to_close = tuple(close)
+        self.closable = bool(self._to_close)
+        self.instant = instant
+
+    @property
+    def is_async(self) -> bool:
+        """Can it be read without blocking the event loop?"""
+        return self._later is not None
+
+    @property
+    def is_sync(self) -> bool:
+        """Can it be read in a ``for`` loop?"""
+        return self._now is not None
+
+    def received(self) -> int | None:
+        """Bytes that came over the network, before any decompression, if that is known."""
+        return None
+
+    async def next(self) -> Item | None:
+        """The next chunk or payload; None at the end."""
+        if self._later is None:
+            return await in_thread(self.next_now)
+        if self._iterator is None:
+            self._iterator = self._later()
+        try:
+            return as_item(await self._iterator.__anext__())
+        except StopAsyncIteration:
+            return None
+
+    def next_now(self) -> Item | None:
+        """As ``next``, blocking."""
+        if self._iterator is None:
+            assert self._now is not None
+            self._iterator = iter(self._now())
+        try:
+            return as_item(next(self._iterator))
+        except StopIteration:
+            return None
+
+    async def aclose(self) -> None:
+        """Close the iterator, then what it reads from; a complaint of the one spares the other."""
+        for thing in (self._iterator, *self._to_close):
+            with suppress(Exception):
+                closed = _close(thing, later=self.is_async)
+                if hasattr(closed, "__await__"):
+                    await closed
+
+    def close(self) -> None:
+        """As ``aclose``, for a source that is read in a ``for`` loop."""
+        for thing in (self._iterator, *self._to_close):
+            with suppress(Exception):
+                _close(thing, later=False)
+
+
+def _close(thing: Any, *, later: bool) -> Any:
+    """Call whatever closes it; the result may have to be awaited."""
+    if getattr(thing, "is_closed", False):
+        return None
+    close = getattr(thing, "aclose", None) if later else None
+    close = close or getattr(thing, "close", None)
+    return close() if close is not None else None
+
+
+# --- what is it? ----------------------------------------------------------------------------------
+
+
+def source_of(thing: Any) -> Source:
+    """The source that an object is, told from its shape and module.
+
+    >>> source_of([b"data: {}", b"\\n\\n"]).next_now()
+    b'data: {}'
+    """
+    if isinstance(thing, Source):
+        return thing
+    _refuse_what_is_none(thing)
+    if isinstance(thing, bytes | bytearray | memoryview):
+        thing = [bytes(thing)]
+    if _is_event_source(thing):
+        thing = getattr(thing, "response", None) or thing._response
+    if _looks_like_response(thing):
+        return _of_response(thing)
+    if (response := _raw_response(thing)) is not None:
+        return _of_response(response, provider=_sdk_provider(thing), owner=thing)
+    return _of_iterable(thing)
+
+
+def _refuse_what_is_none(thing: Any) -> None:
+    if isinstance(thing, str | os.PathLike) or (
+        isinstance(thing, io.IOBase) and _root(thing) != "http"
+    ):
+        raise UsageError("a path or a file is no live stream: use replay(path) or read_take(path)")
+    if isinstance(thing, dict):
+        raise UsageError(
+            "a dict is no stream: pass an iterable of payloads, e.g. [payload], or the stream in it"
+        )
+    if hasattr(thing, "__await__") and not hasattr(thing, "__aiter__"):
+        raise UsageError(
+            "this is not awaited yet: normalize(await it), or enter it with async with"
+        )
+    if type(thing).__name__.endswith(("StreamManager", "ContextManager")):
+        raise UsageError(
+            f"a {type(thing).__name__} is not open yet: `with it as stream:` and pass that stream"
+        )
+
+
+def _of_iterable(thing: Any) -> Source:
+    now = (lambda: thing) if hasattr(thing, "__iter__") else None
+    later = thing.__aiter__ if hasattr(thing, "__aiter__") else None
+    if now is None and later is None:
+        raise UsageError(
+            f"cannot stream from a {type(thing).__module__}.{type(thing).__name__}: pass a response "
+            "(httpx, httpx2, aiohttp), an SDK's stream, or an iterable of bytes or payloads"
+        )
+    at_hand = isinstance(thing, _AT_HAND)
+    return Source(
+        now=now,
+        later=later,
+        provider=_sdk_provider(thing),
+        close=() if at_hand else (thing,),
+        instant=at_hand,
+    )
+
+
+def _root(thing: Any) -> str:
+    return _module(thing).partition(".")[0]
+
+
+def _module(thing: Any) -> str:
+    """The module that an object comes from; for a generator, the one that it was written in."""
+    frame = getattr(thing, "gi_frame", None) or getattr(thing, "ag_frame", None)
+    return str(frame.f_globals.get("__name__", "")) if frame else type(thing).__module__
+
+
+# --- responses ------------------------------------------------------------------------------------
+
+
+def _looks_like_response(thing: Any) -> bool:
+    return hasattr(thing, "headers") and (
+        hasattr(thing, "aiter_bytes")
+        or hasattr(thing, "iter_content")  # requests
+        or hasattr(getattr(thing, "content", None), "iter_any")  # aiohttp
+        or hasattr(thing, "read1")  # http.client, urllib
+    )
+
+
+def _is_event_source(thing: Any) -> bool:
+    return type(thing).__name__ == "EventSource" and (
+        hasattr(thing, "response") or hasattr(thing, "_response")
+    )
+
+
+def _raw_response(thing: Any) -> Any:
+    """The httpx response below an SDK's object, if its body is untouched and plain SSE."""
+    for name in ("response", "_response", "http_response"):
+        response = getattr(thing, name, None)
+        if response is None or not _looks_like_response(response):
+            continue
+        # Other framings are a matter of the SDK's own decoder (AnthropicBedrock), and of a body
+        # that was read in part only the SDK knows the rest.
+        kind = response.headers.get("content-type", "text/event-stream")
+        if AWS_FRAMES in kind or getattr(response, "is_stream_consumed", False):
+            return None
+        return response
+    return None
+
+
+def _of_response(response: Any, *, provider: str | None = None, owner: Any = None) -> Source:
+    facts = _facts_of(response)
+    now, later = _readers(response)
+    if now is None and later is None:
+        raise UsageError("the body of this response was read already; ask for it as a stream")
+    told = by_address(facts.url)
+    if provider is None or told.at_home:  # a provider at home may speak a dialect of the SDK's wire
+        provider = told.name or provider
+    close = [thing for thing in (owner, response) if thing is not None]
+    return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
+
+
+class _Response(Source):
+    """The body of a response. Knows how many bytes were received before they were unpacked."""
+
+    def __init__(self, response: Any, **more: Any) -> None:
+        super().__init__(**more)
+        self._response = response
+
+    def received(self) -> int | None:
+        if not self.facts.headers.get("content-encoding"):
+            return None
+        count = getattr(self._response, "num_bytes_downloaded", None)
+        return count if isinstance(count, int) and count else None
+
+    async def aclose(self) -> None:
+        if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
+            with suppress(Exception):
+                await unwind(self._iterator)
+        await super().aclose()
+
+
+Readers: TypeAlias = tuple[
+    Callable[[], Iterable[Any]] | None, Callable[[], AsyncIterator[Any]] | None
+]
+
+
+def _readers(response: Any) -> Readers:
+    if hasattr(response, "aiter_bytes"):
+        return _httpx_readers(response)
+    if hasattr(getattr(response, "content", None), "iter_any"):
+        return None, response.content.iter_any().__aiter__
+    if hasattr(response, "iter_content"):
+        return lambda: response.iter_content(chunk_size=None), None
+    return lambda: iter(lambda: response.read1(65536), b""), None
+
+
+def _httpx_readers(response: Any) -> Readers:
+    if hasattr(response, "_content"):  # read as a whole: either way will do
+        return response.iter_bytes, response.aiter_bytes
+    if response.is_stream_consumed or response.is_closed:
+        return None, None
+    stream = getattr(response, "stream", None)
+    return (
+        response.iter_bytes if hasattr(stream, "__iter__") else None,
+        response.aiter_bytes if hasattr(stream, "__aiter__") else None,
+    )
+
+
+def _facts_of(response: Any) -> Facts:
+    request = _attribute(response, "request_info") or _attribute(response, "request")
+    url = _attribute(response, "url") or _attribute(request, "url")
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    return Facts(
+        url=str(url) if url else None,
+        status=status if isinstance(status, int) else None,
+        headers=getattr(response, "headers", None),
+        request_headers=getattr(request, "headers", None),
+    )
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    try:
+        return getattr(thing, name, None)
+    except RuntimeError:  # httpx: a response that was made by hand has no request
+        return None
+
+
+def _texts(headers: Any) -> dict[str, str]:
+    items = headers.items() if hasattr(headers, "items") else ()
+    return {str(k).lower(): str(v) for k, v in items}
+
+
+# --- whose stream is it? --------------------------------------------------------------------------
+
+
+def _sdk_provider(thing: Any) -> str | None:
+    """Told by the class of the items if the object knows it, else by its own class or its code."""
+    modules = (_module_of_items(getattr(thing, "_cast_to", None)), _module(thing))
+    rows = (by_module(module) for module in modules if module)
+    return next((row.name for row in rows if row), None)
+
+
+def _module_of_items(kind: Any) -> str | None:
+    """Of a stream of these items: the module of the class, or of one class of the union."""
+    if (args := getattr(kind, "__args__", None)) and not isinstance(kind, type):
+        return _module_of_items(args[0])
+    return getattr(kind, "__module__", None)
+
+
+# --- one item -------------------------------------------------------------------------------------
+
+
+def as_item(thing: Any) -> Item:
+    """A chunk as bytes, or a payload as plain values, whatever it came as.
+
+    >>> as_item("data: 1")
+    b'data: 1'
+    """
+    if type(thing) is bytes or type(thing) is dict:
+        return thing
+    if isinstance(thing, bytearray | memoryview):
+        return bytes(thing)
+    if isinstance(thing, str):
+        return thing.encode("utf-8", "surrogatepass")
+    if isinstance(thing, Mapping):
+        return dict(thing)
+    if callable(getattr(thing, "model_dump", None)):
+        return _payload_of(thing)
+    if hasattr(thing, "data") and hasattr(thing, "event"):  # a decoded server-sent event
+        return _as_sse(str(thing.event or ""), str(thing.data or ""))
+    raise UsageError(
+        f"an item is a {type(thing).__module__}.{type(thing).__name__}: bytes, str, a dict or an "
+        "SDK's model object is needed"
+    )
+
+
+def _payload_of(model: Any) -> dict[str, Any]:
+    # pydantic writes bytes as URL-safe base64, wires do not; so the bytes are kept, and written here.
+    row = by_module(type(model).__module__)
+    said = model.model_dump(
+        by_alias=True, exclude_unset=True, exclude=set(row.sdk_fields) if row else None
+    )
+    return {k: v for k, v in _plain(said).items() if v is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, enum.Enum):
+        return value.value
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _as_sse(event: str, data: str) -> bytes:
+    lines = [f"event: {event}"] if event else []
+    lines += [f"data: {line}" for line in data.split("\n")]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogatepass")
+
+
+# --- errors ---------------------------------------------------------------------------
+
+
+def is_transport(error: BaseException) -> bool:
+    """Did the connection fail, rather than the program? Decided by where the class comes from.
+
+    A library's own exceptions come from the network it reads; those of the language itself, apart
+    from ``OSError`` and ``EOFError``, are mistakes in somebody's code and are not to be hidden.
+
+    >>> is_transport(ConnectionResetError()), is_transport(TypeError())
+    (True, False)
+    """
+    if isinstance(error, StreamnormError) or not isinstance(error, Exception):
+        return False
+    return isinstance(error, OSError | EOFError) or type(error).__module__ != "builtins"

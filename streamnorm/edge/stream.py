@@ -1,0 +1,519 @@
+"""A live source comes in; events come out, in an ``async for`` or a ``for`` loop.
+
+Rule: events are pulled. One read at a time, when the reader has taken all that the last one gave;
+so a slow reader slows the wire and memory stays bounded. Nothing that a wire or a connection does
+raises while events are read: ``Failed`` is an event. ``calls()`` and ``text()`` raise it at the end.
+
+Whatever a stream wraps is closed when it ends, fails or is cancelled, and when its scope is left.
+No task group and no cancel scope is open while the reader has control: a timer lives for one read.
+The class is an iterator and no generator, as closing a generator does not close those inside it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import anyio
+from anyio import lowlevel
+
+from ..errors import BrokenCallError, NoteRaised, ProviderError, UsageError
+from ..events import Event, Failed, Finish, Provenance, TextDelta, ToolCall
+from ..normalizer import Normalizer
+from .broadcast import Broadcast
+from .failures import Reported, error_of
+from .intake import Intake
+from .reading import IDLE, Reading
+from .runtime import spawn
+from .sources import Item, Source, is_transport, source_of
+from .summary import Tally
+from .timer import Timer, TimeUp
+
+if TYPE_CHECKING:
+    import os
+
+    from ..limits import Limits
+
+__all__ = ["Picked", "Stream", "normalize"]
+
+T = TypeVar("T")
+
+CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
+DRAIN_WITHIN = 0.05  # seconds, and bytes, for the end of a body after the last event: only a body
+DRAIN_BYTES = 64 * 1024  # that was read to its end leaves a connection that can be used again
+
+
+def normalize(
+    source: Any,
+    provider: str | None = None,
+    *,
+    record: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    strict: bool = False,
+    seed: str | None = None,
+    idle: float | None = IDLE,
+    deadline: float | None = None,
+    on_bad_event: str = "fail",
+) -> Stream:
+    """The events of anything that streams an answer.
+
+    ``source``: a response of httpx, httpx2, aiohttp or requests; a stream object of the openai,
+    anthropic or google-genai SDK; an ``httpx_sse.EventSource``; or any iterable, async or not, of
+    bytes, str, payloads or SDK model objects. The provider is told from the object, its address or
+    its first payload, unless named.
+
+    ``record`` keeps the raw bytes as a take. ``idle`` is how many seconds may pass without an event
+    (keep-alives do not count, nor does the time that the reader takes), ``deadline`` how many the
+    whole stream may take. The rest is handed to ``Normalizer``.
+
+    >>> wire = [b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\\n\\n']
+    >>> [event.kind for event in normalize(wire, "openai_chat")]
+    ['stream_start', 'text_delta', 'finish']
+    """
+    reading = Reading(
+        record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
+        on_bad_event=on_bad_event,
+    )  # fmt: skip
+    return Stream(source_of(source), provider, reading)
+
+
+class Stream:
+    """One answer, event by event. Made by ``normalize``, ``connect`` and ``replay``.
+
+    ::
+
+        async with normalize(response) as stream:
+            async for event in stream: ...
+
+    With ``async with`` (or ``with``) it is closed at the end of the scope. Without, it is closed at
+    its end, and after a ``break`` when it is dropped, which also warns (``ResourceWarning``).
+    """
+
+    def __init__(self, source: Source, provider: str | None, reading: Reading) -> None:
+        self._source = source
+        self._pipe: Normalizer = reading.pipe(provider or source.provider)
+        self._queue: deque[Event] = deque()
+        self._over = False  # nothing follows what is in the queue, but perhaps …
+        self._error: Exception | None = None  # … this, once
+        self._cause: Exception | None = None  # what the transport raised
+        self._busy = False
+        self._closing = False
+        self._scope: anyio.CancelScope | None = None  # of the read that is under way
+        self._unwound: anyio.Event | None = None  # set when that read is over
+        self._timer = Timer(reading.idle, reading.deadline)
+        self._tally = Tally()
+        self._intake = Intake(source, self._pipe, self._tally, reading.record)
+        self._shut_done = False  # is the source closed? It is ours to close from here on
+        if source.ready:
+            self._intake.open()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> Event:
+        if not self._queue:
+            await self._fill()
+            if not self._queue:
+                self._raise_error()
+                raise StopAsyncIteration
+        return self._queue.popleft()
+
+    def __iter__(self) -> Stream:
+        if not self._source.is_sync:
+            raise UsageError("this source is async: use `async for`, or a sync client and `for`")
+        return self
+
+    def __next__(self) -> Event:
+        if not self._queue:
+            self._fill_now()
+            if not self._queue:
+                self._raise_error()
+                raise StopIteration
+        return self._queue.popleft()
+
+    def calls(self) -> Picked[ToolCall]:
+        """The whole calls only, as an iterator for ``async for`` or ``for``.
+
+        At its end it raises if the stream failed (``StreamTruncated``, ``ProviderError``,
+        ``FrameError``) or if a call of it is broken (``BrokenCallError``).
+        """
+        return Picked(self, lambda event: event if isinstance(event, ToolCall) else None, True)
+
+    def text(self, choice: int = 0) -> Picked[str]:
+        """The visible text only, piece by piece; raises at its end if the stream failed."""
+
+        def pick(event: Event) -> str | None:
+            is_text = isinstance(event, TextDelta) and event.choice == choice
+            return event.text if is_text and isinstance(event, TextDelta) else None
+
+        return Picked(self, pick, False)
+
+    def broadcast(self, n: int, *, buffer: int = 64, on_slow: str = "wait") -> Broadcast:
+        """The same events for ``n`` readers, each at its own pace.
+
+        ``on_slow``: with a reader ``buffer`` events behind, ``"wait"`` for it, or ``"drop"`` it
+        (it then hears ``ConsumerTooSlow``). ``ui, log = stream.broadcast(2)``
+        """
+        return Broadcast(self, n, buffer=buffer, on_slow=on_slow)
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    @property
+    def provider(self) -> str:
+        """The provider's name; ``"auto"`` until the first payload has told."""
+        return self._pipe.provider
+
+    @property
+    def notes(self) -> Counter[str]:
+        """How often each tolerance happened, by name; ``streamnorm.NOTES`` explains them."""
+        return self._pipe.notes
+
+    @property
+    def seed(self) -> str:
+        """What minted ids are made from; the same seed mints the same ids."""
+        return self._pipe.seed
+
+    @property
+    def end(self) -> Finish | Failed | None:
+        """The last event, once it was read."""
+        return self._tally.end
+
+    @property
+    def provenance(self) -> dict[int, Provenance]:
+        """Where each call that has ended, and its id, comes from, by the call's ordinal."""
+        return {row["call"]: row["provenance"] for row in self._tally.calls}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What was read so far, as plain values: every id with its source, counts, end, timing."""
+        summary = self._tally.summary()
+        summary |= {"provider": self.provider, "seed": self.seed, "notes": dict(self.notes)}
+        return summary | self._intake.recording()
+
+    @property
+    def at_hand(self) -> int:
+        """How many events were read from the wire and not yet taken."""
+        return len(self._queue)
+
+    def raise_for_end(self, *, broken_calls: bool = True) -> None:
+        """Raise if the stream failed or, unless told otherwise, if a call of it is broken."""
+        end = self._tally.end
+        if isinstance(end, Failed):
+            raise error_of(end, self.provider) from self._cause
+        if broken_calls and (broken := self._tally.broken):
+            first = broken[0]
+            raise BrokenCallError(
+                f"{len(broken)} of {len(self._tally.calls)} calls broke; the first is "
+                f"{first['name']!r} ({first['id']}): {first['broken']}", provider=self.provider,
+            )  # fmt: skip
+
+    # --- closing ----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Stream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Stream:
+        return iter(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def aclose(self) -> None:
+        """Close what is wrapped, from any task. A read that is under way ends as cancelled."""
+        if self._busy:
+            self._closing = True
+            self._unwound = self._unwound or anyio.Event()
+            if self._scope is not None:
+                self._scope.cancel()
+            await self._unwound.wait()
+            return await self._cancel()
+        self._stop()
+        try:
+            await self._drain()
+        finally:
+            await self._shut()
+
+    def close(self) -> None:
+        """As ``aclose``, for a stream that is read in a ``for`` loop."""
+        if not self._source.is_sync:
+            raise UsageError("this source is async: `await stream.aclose()`, or use `async with`")
+        self._stop()
+        self._shut_now()
+
+    def __del__(self) -> None:
+        if getattr(self, "_shut_done", True):
+            return
+        self._shut_done = True
+        self._intake.close()
+        source = self._source
+        if not source.closable:
+            return
+        if source.is_async:
+            spawn(source.aclose)
+        else:
+            source.close()
+        if self._queue or not self._pipe.ended:
+            warnings.warn(
+                "a Stream was dropped before its end and closed only then; use `async with`",
+                ResourceWarning, source=self, stacklevel=2,
+            )  # fmt: skip
+
+    # --- one read, async --------------------------------------------------------------------------
+
+    async def _fill(self) -> None:
+        """Read until there is an event, or the end."""
+        self._occupy()
+        try:
+            while not self._queue and not self._over:
+                if self._closing:
+                    await self._cancel()
+                elif self._pipe.ended:
+                    await self._wind_up()
+                else:
+                    await self._step()
+        except BaseException as error:  # cancelled, or a mistake in somebody's code
+            self._stop(type(error).__name__)
+            await self._shut()
+            raise
+        finally:
+            self._busy = False
+            if self._unwound is not None:
+                self._unwound.set()
+
+    async def _step(self) -> None:
+        try:
+            item = await self._read()
+        except TimeUp as up:
+            self._expire(up)
+        except Exception as error:
+            if not self._lose(error):
+                raise
+        else:
+            self._take(item)
+        if self._pipe.ended and not isinstance(self.end, Finish):
+            await self._shut()  # nothing good comes from there any more
+
+    async def _read(self) -> Item | None:
+        if self._source.instant:
+            if self._timer.deadline is not None:
+                self._timer.until(anyio.current_time(), connected=True)
+            await lowlevel.checkpoint()  # the others, too
+            return self._source.next_now()
+        now = anyio.current_time()
+        until = self._timer.until(now, connected=self._source.ready)
+        with anyio.CancelScope(deadline=until) as self._scope:
+            try:
+                return await self._source.next()
+            finally:
+                self._timer.waited(anyio.current_time() - now)
+                self._scope = None
+        raise TimeUp(anyio.current_time())
+
+    async def _cancel(self) -> None:
+        """Another task closes the stream: its reader hears that, and what it breaks."""
+        self._over = True
+        self._hear(self._pipe.fail("cancelled", "closed while it was read"))
+        await self._shut()
+
+    async def _wind_up(self) -> None:
+        await self._drain()
+        await self._shut()
+        self._over = True
+
+    async def _drain(self) -> None:
+        """Read on to the end of the body, if it is already there."""
+        if self._source.instant:
+            return self._drain_now()
+        if self._shut_done or not isinstance(self.end, Finish) or not self._source.is_async:
+            return None
+        left = DRAIN_BYTES
+        with anyio.move_on_after(DRAIN_WITHIN):
+            try:
+                while left > 0 and (item := await self._source.next()) is not None:
+                    left -= self._intake.feed_rest(item)
+            except Exception as error:
+                if not is_transport(error):
+                    raise
+
+    async def _shut(self) -> None:
+        if self._shut_done:
+            return
+        self._shut_done = True
+        self._intake.close()
+        # Shielded, or a cancelled task would leave the connection open; not for ever, though.
+        within = anyio.current_time() + CLOSE_WITHIN
+        with anyio.CancelScope(shield=True, deadline=within):
+            await self._source.aclose()
+
+    # --- one read, blocking -----------------------------------------------------------------------
+
+    def _fill_now(self) -> None:
+        self._occupy()
+        try:
+            while not self._queue and not self._over:
+                if self._pipe.ended:
+                    self._wind_up_now()
+                else:
+                    self._step_now()
+        except BaseException as error:
+            self._stop(type(error).__name__)
+            self._shut_now()
+            raise
+        finally:
+            self._busy = False
+
+    def _step_now(self) -> None:
+        # A read that blocks cannot be interrupted: time is told before the next one.
+        now = time.monotonic()
+        try:
+            self._timer.until(now, connected=self._source.ready)
+            item = self._source.next_now()
+        except TimeUp as up:
+            self._expire(up)
+        except Exception as error:
+            if not self._lose(error):
+                raise
+        else:
+            self._timer.waited(time.monotonic() - now)
+            self._take(item)
+        if self._pipe.ended and not isinstance(self.end, Finish):
+            self._shut_now()
+
+    def _wind_up_now(self) -> None:
+        if self._source.instant:  # otherwise a read for the end of a body could block for long
+            self._drain_now()
+        self._shut_now()
+        self._over = True
+
+    def _drain_now(self) -> None:
+        left = DRAIN_BYTES
+        if isinstance(self.end, Finish) and not self._shut_done:
+            while left > 0 and (item := self._source.next_now()) is not None:
+                left -= self._intake.feed_rest(item)
+
+    def _shut_now(self) -> None:
+        if not self._shut_done:
+            self._shut_done = True
+            self._intake.close()
+            self._source.close()
+
+    # --- what both have in common -----------------------------------------------------------------
+
+    def _occupy(self) -> None:
+        if self._busy:
+            raise UsageError("two readers on one stream; stream.broadcast(2) gives each its own")
+        self._busy = True
+
+    def _take(self, item: Item | None) -> None:
+        """A chunk, a payload or the end, on its way to the pipe."""
+        try:
+            self._hear(self._intake.feed(item))
+        except NoteRaised as raised:
+            self._hear(list(raised.events))
+            self._error = raised
+            self._over = True
+        except ProviderError as refusal:
+            self._refuse(refusal)
+
+    def _hear(self, events: list[Event]) -> None:
+        if events:
+            self._timer.heard()
+            self._tally.hear(events)
+            self._queue.extend(events)
+
+    def _expire(self, up: TimeUp) -> None:
+        """The time is up, or somebody closes the stream while it is being read."""
+        if self._closing:
+            return None  # told by _cancel
+        if (refusal := self._intake.refusal()) is not None:
+            return self._refuse(refusal)
+        why = self._timer.why(up)
+        if self._timer.is_deadline(up):
+            return self._hear(self._pipe.fail("limit", why, code="deadline"))
+        return self._hear(self._pipe.fail("idle", why, retryable=True))
+
+    def _lose(self, error: Exception) -> bool:
+        """The source raised. False: it was a mistake, to be passed on."""
+        if type(error).__name__ in ("StreamConsumed", "ResponseNotRead"):
+            raise UsageError("the body was read already; a stream can be read only once") from error
+        if isinstance(error, ProviderError):
+            self._refuse(error)
+        elif not is_transport(error):
+            return False
+        elif (refusal := self._intake.refusal()) is not None:
+            self._refuse(refusal)
+        else:
+            # Without its traceback, which would hold this stream in a cycle.
+            self._cause = error.with_traceback(None)
+            self._fail(Reported(error, self._source.facts.redacted))
+        return True
+
+    def _fail(self, said: Reported) -> None:
+        if said.status >= 400 and not self._tally.events:
+            return self._refuse(said.as_refusal(self.provider))
+        return self._hear(
+            self._pipe.fail(said.reason, said.message, retryable=said.retryable, code=said.code)
+        )
+
+    def _refuse(self, refusal: ProviderError) -> None:
+        """It never was a stream: raised, as there are no events that could tell it."""
+        refusal.provider = refusal.provider or self.provider
+        said = (refusal.message, refusal.retryable, refusal.code)
+        self._pipe.fail("provider_error", said[0], retryable=said[1], code=said[2])
+        self._tally.hear([Failed("provider_error", *said)])
+        self._error = refusal
+        self._over = True
+
+    def _stop(self, why: str = "closed before its end") -> None:
+        """No more events, whatever was still to come."""
+        if events := self._pipe.fail("cancelled", why):
+            self._tally.hear(events)
+        self._queue.clear()
+        self._error = None
+        self._over = True
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            try:
+                raise error
+            finally:
+                del error  # its traceback knows this frame: no cycle
+
+
+class Picked(Generic[T]):
+    """One kind of thing out of a stream's events; raises at the end if the stream failed."""
+
+    __slots__ = ("_calls", "_pick", "_stream")
+
+    def __init__(self, stream: Stream, pick: Callable[[Event], T | None], calls: bool) -> None:
+        self._stream, self._pick, self._calls = stream, pick, calls
+
+    def __aiter__(self) -> Picked[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        async for event in self._stream:
+            if (picked := self._pick(event)) is not None:
+                return picked
+        self._stream.raise_for_end(broken_calls=self._calls)
+        raise StopAsyncIteration
+
+    def __iter__(self) -> Picked[T]:
+        iter(self._stream)
+        return self
+
+    def __next__(self) -> T:
+        for event in self._stream:
+            if (picked := self._pick(event)) is not None:
+                return picked
+        self._stream.raise_for_end(broken_calls=self._calls)
+        raise StopIteration

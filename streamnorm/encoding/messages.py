@@ -1,0 +1,447 @@
+"""A request's body read back, in no provider's words: entries in; what was said in them out.
+
+A provider's ``Messages`` knows its own words: how it writes a call, a result, a picture. Its shape is
+one of three:
+
+    Blocks   calls are blocks of the model's message, results blocks of the user's message after it
+    Lines    calls are in a field of the model's message, each result is a message after it
+    Items    calls and results are items of one flat list; a result stands anywhere behind its call
+
+Rule: what the model said is told again as the stream that it was, payload by payload, and heard by the
+provider's own parser; so there is one reader of each wire. What has no place in a conversation is told
+as ``LeftOut``. Nothing that stands in a body raises.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from ..conversation import Text
+from ..tools import Media
+from .encoder import Entry
+
+__all__ = [
+    "Blocks", "Entry", "Found", "Items", "LeftOut", "Line", "Lines", "Messages", "ModelSaid", "Named",
+    "Piece", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
+    "gathered", "media", "media_of", "type_of", "under",
+]  # fmt: skip
+
+Piece: TypeAlias = Text | Media
+Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
+Returned: TypeAlias = tuple[Any, bool]  # what a tool gave, and whether that is an error
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+class SystemSaid(NamedTuple):
+    where: str
+    pieces: list[Piece]
+
+
+class UserSaid(NamedTuple):
+    where: str
+    pieces: list[Piece]
+
+
+class ModelSaid(NamedTuple):
+    """One turn of the model, as the payloads of the stream that it was."""
+
+    where: str
+    payloads: list[Entry]
+
+
+class ToolSaid(NamedTuple):
+    where: str
+    id: str | None
+    name: str | None
+    output: Any
+    is_error: bool = False
+
+
+class LeftOut(NamedTuple):
+    where: str
+    why: str
+
+
+Step: TypeAlias = SystemSaid | UserSaid | ModelSaid | ToolSaid | LeftOut
+
+
+# --- where calls and results stand ----------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Found:
+    """A call or a result in a body."""
+
+    id: str | None
+    name: str | None
+    block: Entry
+    line: int
+
+
+@dataclass(eq=False)
+class Line:
+    """One entry, and the calls and results in it."""
+
+    entry: Entry
+    is_model: bool
+    calls: list[Found] = field(default_factory=list)
+    results: list[Found] = field(default_factory=list)
+
+
+def found(said: Named, block: Entry, line: int) -> Found:
+    """A call or a result with its id and name as texts; None where there is none."""
+    return Found(_word(said[0]), _word(said[1]), block, line)
+
+
+def _word(value: Any) -> str | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value or None if isinstance(value, str) else str(value) if is_number else None
+
+
+# --- what a provider adds -------------------------------------------------------------------------
+
+
+class Messages:
+    """How one provider writes a conversation into a body. A provider's folder has a subclass."""
+
+    needs_id: ClassVar[bool] = True
+    unique: ClassVar[bool] = False  # an id may not be used again in the whole request
+    # Where no word of a body tells whose it is: is it this provider's? And a bare list of messages?
+    is_usual: ClassVar[bool] = False
+    is_usual_list: ClassVar[bool] = False
+
+    def __init__(self, container: str) -> None:
+        self.container = container  # the field of a body that holds the entries
+
+    # --- whose body it is -------------------------------------------------------------------------
+
+    def likeness(self, body: Any) -> int:
+        """2: its own words are in this body; 1: it would be its own if no word tells; 0: neither."""
+        entries = body.get(self.container) if isinstance(body, dict) else body
+        listed = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
+        if any(map(self.is_own, listed)) or (isinstance(body, dict) and self.is_own_body(body)):
+            return 2
+        told = self.container in body if isinstance(body, dict) else any(map(self.is_like, listed))
+        return int(self.is_usual and told)
+
+    def is_own(self, entry: Entry) -> bool:
+        """Can only this provider have written the entry?"""
+        return False
+
+    def is_like(self, entry: Entry) -> bool:
+        """May it have written the entry, and others who do as it does?"""
+        return False
+
+    def is_own_body(self, body: Entry) -> bool:
+        """Can only this provider have written the fields beside the entries?"""
+        return False
+
+    def has_past(self, body: Any) -> bool:
+        """Does the service know turns that are not in the body?"""
+        return False
+
+    # --- calls and results ------------------------------------------------------------------------
+
+    def call(self, block: Entry) -> Named | None:
+        """Its id and name, if it is a call that the client is to answer."""
+        raise NotImplementedError
+
+    def result(self, block: Entry) -> Named | None:
+        """The id and the name of the call that it answers, if it is a result."""
+        raise NotImplementedError
+
+    def returned(self, block: Entry) -> Returned:
+        """What a result says."""
+        raise NotImplementedError
+
+    def closed(self, call: Found) -> Entry:
+        """The result that answers an orphan neutrally."""
+        raise NotImplementedError
+
+    def can_close(self, call: Found) -> bool:
+        return True
+
+    def name_call(self, block: Entry, id: str) -> None:
+        raise NotImplementedError
+
+    def name_result(self, block: Entry, id: str) -> None:
+        raise NotImplementedError
+
+    def even(self, block: Entry) -> bool:
+        """Makes the arguments of a call what the wire wants; True if they were not."""
+        return False
+
+    def line(self, number: int, entry: Entry) -> Line:
+        """The entry with the calls and results in it."""
+        raise NotImplementedError
+
+    # --- what was said ----------------------------------------------------------------------------
+
+    def entries(self, body: Any) -> Any:
+        """The value of the container; entries may be passed without a body around them."""
+        return body.get(self.container) if isinstance(body, dict) else body
+
+    def system(self, body: Entry) -> Any:
+        """The content of the body's own field for the system text."""
+        return None
+
+    def read(self, entries: Any) -> Iterator[Step]:
+        """What the entries say, in order."""
+        raise NotImplementedError
+
+    def told(self, entry: Entry) -> Iterable[Entry]:
+        """What the model said in an entry, as the payloads of a stream."""
+        raise NotImplementedError
+
+    def piece(self, block: Entry) -> Piece | None:
+        """A text, or media that this wire may hold; what is odd in it may raise."""
+        return None
+
+    def content(self, content: Any, where: str) -> Iterator[Piece | LeftOut]:
+        """A content, piece by piece: a text, a block, or a list of those."""
+        for block in content if isinstance(content, list) else [content]:
+            if block is None or block == "":
+                continue
+            piece = Text(block) if isinstance(block, str) else self._piece(block)
+            if piece is not None:
+                yield piece
+                continue
+            kind = type_of(block, "?") if isinstance(block, dict) else type(block).__name__
+            yield LeftOut(where, f"a part of type {kind} has no place in a conversation")
+
+    def output(self, content: Any) -> Any:
+        """The content of a result: a text, texts and media, or the JSON value that it is."""
+        if not isinstance(content, list):
+            return content
+        pieces = [self._piece(block) for block in content]
+        if not content or any(piece is None for piece in pieces):
+            return content
+        if all(isinstance(piece, Text) for piece in pieces):
+            return "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
+        return [piece.text if isinstance(piece, Text) else piece for piece in pieces]
+
+    def _piece(self, block: Any) -> Piece | None:
+        if not isinstance(block, dict):
+            return None
+        if isinstance(block.get("text"), str):
+            return Text(block["text"])
+        try:
+            return self.piece(block)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+
+def _objects(entries: Any) -> Iterator[tuple[str, Entry | None]]:
+    for number, entry in enumerate(entries):
+        yield f"entry {number}", entry if isinstance(entry, dict) else None
+
+
+class _Roles(Messages):
+    """Wires whose entries say who speaks."""
+
+    model: ClassVar[str] = "assistant"
+
+    def read(self, entries: Any) -> Iterator[Step]:
+        for where, entry in _objects(entries):
+            if entry is None:
+                yield LeftOut(where, "it is no object")
+            else:
+                yield from self.message(entry, where)
+
+    def message(self, entry: Entry, where: str) -> Iterator[Step]:
+        if entry.get("role") == self.model:
+            yield ModelSaid(where, list(self.told(entry)))
+        elif entry.get("role") in ("system", "developer"):
+            yield from gathered(SystemSaid, where, self.content(entry.get("content"), where))
+        else:
+            yield from self.user(entry, where)
+
+    def user(self, entry: Entry, where: str) -> Iterator[Step]:
+        yield from gathered(UserSaid, where, self.content(entry.get("content"), where))
+
+    def tool(self, block: Entry, said: Named, where: str) -> ToolSaid:
+        output, is_error = self.returned(block)
+        return ToolSaid(where, _word(said[0]), _word(said[1]), self.output(output), is_error)
+
+
+def gathered(
+    kind: Callable[[str, list[Piece]], Step], where: str, said: Iterable[Piece | LeftOut]
+) -> Iterator[Step]:
+    """Pieces as one step; what is left out comes before it."""
+    pieces: list[Piece] = []
+    for piece in said:
+        if isinstance(piece, LeftOut):
+            yield piece
+        else:
+            pieces.append(piece)
+    if pieces:
+        yield kind(where, pieces)
+
+
+class Blocks(_Roles):
+    """Calls and results are blocks of messages, results in the message after the calls."""
+
+    key: ClassVar[str] = "content"
+    results_first: ClassVar[bool] = True  # in their message
+
+    def text(self, text: str) -> Entry:
+        """A text as a block, where a message may be a plain text, too."""
+        raise NotImplementedError
+
+    def blocks(self, entry: Entry) -> list[Entry]:
+        """The blocks of a message; a plain text is one."""
+        content = entry.get(self.key)
+        if isinstance(content, str):
+            return [self.text(content)] if content else []
+        return blocks_of(entry, self.key)
+
+    def line(self, number: int, entry: Entry) -> Line:
+        line = Line(entry, entry.get("role") == self.model)
+        for block in blocks_of(entry, self.key):
+            if line.is_model and (said := self.call(block)) is not None:
+                line.calls.append(found(said, block, number))
+            elif not line.is_model and (said := self.result(block)) is not None:
+                line.results.append(found(said, block, number))
+        return line
+
+    def user(self, entry: Entry, where: str) -> Iterator[Step]:
+        rest: list[Any] = []
+        content = entry.get(self.key)
+        for block in content if isinstance(content, list) else [content]:
+            if isinstance(block, dict) and (said := self.result(block)) is not None:
+                yield self.tool(block, said, where)
+            else:
+                rest.append(block)
+        yield from gathered(UserSaid, where, self.content(rest, where))
+
+
+class Lines(_Roles):
+    """Calls stand in a field of a message, each result is a message of its own."""
+
+    calls: ClassVar[str]  # the field of a message that holds its calls
+
+    def line(self, number: int, entry: Entry) -> Line:
+        line = Line(entry, entry.get("role") == self.model)
+        if line.is_model:
+            for block in blocks_of(entry, self.calls):
+                line.calls.append(found(self.call(block) or (None, None), block, number))
+        elif (said := self.result(entry)) is not None:
+            line.results.append(found(said, entry, number))
+        return line
+
+    def message(self, entry: Entry, where: str) -> Iterator[Step]:
+        said = None if entry.get("role") == self.model else self.result(entry)
+        if said is None:
+            yield from super().message(entry, where)
+        else:
+            yield self.tool(entry, said, where)
+
+
+class Items(_Roles):
+    """Calls and results are items of one list; what the model said comes item by item."""
+
+    def leads(self, item: Entry) -> bool:
+        """Is this refused without the item that it led to?"""
+        return False
+
+    def is_model(self, item: Entry) -> bool:
+        """Did the model say it?"""
+        raise NotImplementedError
+
+    def line(self, number: int, entry: Entry) -> Line:
+        line = Line(entry, is_model=False)
+        if (said := self.call(entry)) is not None:
+            line.calls.append(found(said, entry, number))
+        elif (said := self.result(entry)) is not None:
+            line.results.append(found(said, entry, number))
+        return line
+
+    def read(self, entries: Any) -> Iterator[Step]:
+        if isinstance(entries, str):
+            entries = [{"role": "user", "content": entries}]
+        items: list[Entry] = []
+        for where, entry in _objects(entries):
+            if entry is not None and self.is_model(entry):
+                items.append(entry)
+                continue
+            yield from self._turn(items)
+            items = []
+            if entry is None:
+                yield LeftOut(where, "it is no object")
+            else:
+                yield from self._client(entry, where)
+        yield from self._turn(items)
+
+    def _client(self, entry: Entry, where: str) -> Iterator[Step]:
+        said = self.result(entry)
+        if said is None:
+            yield from self.message(entry, where)
+        else:
+            yield self.tool(entry, said, where)
+
+    def _turn(self, items: Sequence[Entry]) -> Iterator[Step]:
+        if items:
+            yield ModelSaid("items", list(self.told({"items": list(items)})))
+
+
+# --- small helpers for providers ------------------------------------------------------------------
+
+
+def blocks_of(entry: Entry, key: str) -> list[Entry]:
+    """The objects in a list of an entry."""
+    blocks = entry.get(key)
+    return [b for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
+
+
+def type_of(block: Entry, usual: str = "") -> str:
+    """What a block says that it is."""
+    return str(block.get("type", usual))
+
+
+def under(block: Entry, key: str, id: str, name: str = "name") -> Named | None:
+    """The id and the name in the one field that says what a block is."""
+    inner = block.get(key)
+    return (inner.get(id), inner.get(name)) if isinstance(inner, dict) else None
+
+
+def as_object(holder: Entry, key: str) -> bool:
+    """Arguments that are no object are made one; True if they were none.
+
+    >>> as_object(call := {"input": '{"a": 1}'}, "input"), call
+    (True, {'input': {'a': 1}})
+    """
+    value = holder.get(key)
+    if isinstance(value, dict):
+        return False
+    try:
+        read = json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        read = None
+    holder[key] = read if isinstance(read, dict) else {}
+    return True
+
+
+def media(data: Any, type: Any, name: Any = None) -> Media:
+    """Media whose bytes are written as base64, or stand there as they are."""
+    if not isinstance(type, str):
+        raise TypeError("media without a type")
+    plain = data if isinstance(data, bytes) else base64.b64decode(data, validate=True)
+    return Media(plain, type, name if isinstance(name, str) else None)
+
+
+def media_of(uri: str, name: Any = None) -> Media | None:
+    """The media in a data URI; None for an address, whose content nobody has.
+
+    >>> media_of("data:image/png;base64,aGk=").data
+    b'hi'
+    """
+    head, comma, data = uri.partition(",")
+    if not comma or not head.startswith("data:") or not head.endswith(";base64"):
+        return None
+    return media(data, head.removeprefix("data:").removesuffix(";base64"), name)

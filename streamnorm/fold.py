@@ -1,0 +1,538 @@
+"""Events of one or more streams come in; moves of a message go out: what was opened, told and closed.
+
+Everything that makes a message of events reads these moves: ``Turn.from_events`` and the encoders of
+the chat protocols.
+
+Rule: whatever is opened is closed, exactly once, however the events end. A call has its own life and
+may be open beside others; of text and reasoning at most one run per choice is open, and it ends when
+something else begins. A stream is a step of the message; a tool loop tells several.
+
+Text that comes with an echo of some type is of that type (a refusal, say), so it is a run of its own.
+An echo is kept with its run once, at the place in the text where it came.
+
+Ids in a message are unique. A wire may use an id twice (a server that counts from 0 in each turn), or
+tell the real one after another was heard: a page keeps the first name it heard for a call, and the
+metadata of the call tells ``id``, what its result is paired with.
+
+Besides events a loop may tell ``ToolResult`` for what it ran, ``Approval`` for what it must ask,
+``Denied`` for what was refused, and ``Said`` for what the user asked. Anything else is counted and
+left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from .events import (
+    BrokenToolCall,
+    Citation,
+    Echo,
+    Event,
+    Failed,
+    Finish,
+    ProviderToolResult,
+    ReasoningDelta,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolEnded,
+    ToolProgress,
+    ToolStarted,
+    Usage,
+)
+from .tools import ToolResult
+
+__all__ = ["Approval", "Denied", "Fold", "Item", "Move", "Said", "echoes_of", "output_of"]
+
+
+class Approval(msgspec.Struct, frozen=True, gc=False):
+    """A loop asks: may this call be run? ``id`` is what the answer is paired with.
+
+    >>> call = ToolCall(0, "call_1", "pay", {"euro": 5}, '{"euro":5}')
+    >>> Approval("ask_1", call).call.name
+    'pay'
+    """
+
+    id: str
+    call: ToolCall
+    reason: str = ""
+
+
+class Denied(msgspec.Struct, frozen=True, gc=False):
+    """A call that was not allowed to run.
+
+    >>> Denied(ToolCall(0, "call_1", "pay", {}, ""), "too much").reason
+    'too much'
+    """
+
+    call: ToolCall
+    reason: str = ""
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """What the user said, for those who show a chat from its log alone. ``to`` names who was asked.
+
+    >>> Said("Hello").text
+    'Hello'
+    """
+
+    text: str
+    to: str = ""
+
+
+Item: TypeAlias = Event | ToolResult | Approval | Denied | Said
+RunKind: TypeAlias = Literal["text", "reasoning"]
+
+
+# --- moves ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A run of text or reasoning. ``type`` is that of its echoes where they say what the text is."""
+
+    kind: RunKind
+    number: int  # among all runs of the message
+    step: int
+    part: int
+    choice: int
+    type: str | None = None
+    echoes: list[Echo] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)  # after how many characters each echo came
+    size: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call as the page knows it. ``id`` is unique in the message; ``wire`` is the event's id."""
+
+    id: str
+    wire: str
+    name: str
+    by_provider: bool
+    step: int
+    ordinal: int
+    pieces: list[str] = field(default_factory=list)  # the argument text that was told so far
+    state: Literal["open", "whole", "broken"] = "open"
+    answered: bool = False
+
+    @property
+    def sent(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass(slots=True)
+class Step:
+    number: int
+    start: StreamStart | None
+
+
+@dataclass(slots=True)
+class StepEnd:
+    number: int
+
+
+@dataclass(slots=True)
+class RunOpen:
+    run: Run
+
+
+@dataclass(slots=True)
+class RunText:
+    run: Run
+    text: str
+
+
+@dataclass(slots=True)
+class RunClose:
+    run: Run
+
+
+@dataclass(slots=True)
+class CallOpen:
+    call: Call
+
+
+@dataclass(slots=True)
+class CallText:
+    call: Call
+    text: str
+
+
+@dataclass(slots=True)
+class CallWhole:
+    call: Call
+    event: ToolCall
+
+
+@dataclass(slots=True)
+class CallBroken:
+    call: Call
+    event: BrokenToolCall
+
+
+@dataclass(slots=True)
+class Result:
+    call: Call
+    event: ProviderToolResult | ToolResult
+
+    @property
+    def output(self) -> Any:
+        return output_of(self.event)
+
+
+@dataclass(slots=True)
+class Orphan:
+    """A result of a call that the page never heard of."""
+
+    id: str
+    event: ProviderToolResult | ToolResult
+
+    @property
+    def output(self) -> Any:
+        return output_of(self.event)
+
+
+@dataclass(slots=True)
+class Progress:
+    call: Call | None
+    event: ToolProgress
+
+
+@dataclass(slots=True)
+class Cited:
+    event: Citation
+
+
+@dataclass(slots=True)
+class Asked:
+    call: Call
+    approval: Approval
+
+
+@dataclass(slots=True)
+class Refused:
+    call: Call
+    reason: str
+
+
+Move: TypeAlias = (
+    Step | StepEnd | RunOpen | RunText | RunClose | CallOpen | CallText | CallWhole | CallBroken
+    | Result | Orphan | Progress | Cited | Asked | Refused
+)  # fmt: skip
+
+
+# --- the walk -------------------------------------------------------------------------------------
+
+
+class Fold:
+    """The state of one message. ``feed`` takes items, ``close`` ends what is open.
+
+    ``end`` is the last ``Finish`` or ``Failed``, ``usage`` what each step spent, ``skipped`` counts
+    what was not told.
+    """
+
+    def __init__(self, *, used: Iterable[str] = (), echo: bool = True) -> None:
+        self.end: Finish | Failed | None = None
+        self.usage: list[tuple[StreamStart | None, Usage]] = []
+        self.asked: list[tuple[Call, Approval]] = []
+        self.skipped: Counter[str] = Counter()
+        self.start: StreamStart | None = None
+        self._used = set(used)
+        self._echo = echo
+        self._steps = 0
+        self._in_step = False
+        self._runs: dict[int, Run] = {}  # by choice: the one that is open
+        self._run_count = 0
+        self._open: dict[int, Call] = {}  # by ordinal in the stream: not ended yet
+        self._ordinals: dict[int, Call] = {}  # all of this step
+        self._ids: dict[str, Call] = {}  # by the event's id: the last one of that id
+
+    def feed(self, items: Iterable[Item]) -> list[Move]:
+        """What these items change; neighbouring pieces of the same part become one."""
+        out: list[Move] = []
+        for item in items:
+            hear = _HEARD.get(type(item))
+            if hear is None:
+                self.skipped[getattr(item, "kind", type(item).__name__)] += 1
+            else:
+                hear(self, item, out)
+        return merged(out)
+
+    def close(self) -> list[Move]:
+        """End the message: runs, calls that never ended, the step."""
+        out: list[Move] = []
+        self._settle(out, "the stream ended here")
+        if self._in_step:
+            self._in_step = False
+            out.append(StepEnd(self._steps))
+        return out
+
+    @property
+    def unanswered(self) -> list[Call]:
+        """The whole calls that the client is to run and that nobody answered, in order."""
+        return [c for c in self._ids.values() if not c.answered and not c.by_provider]
+
+    # --- steps and ends ---------------------------------------------------------------------------
+
+    def _begin(self, event: StreamStart | None, out: list[Move]) -> None:
+        out.extend(self.close())
+        self._steps += 1
+        self._in_step = True
+        self._ordinals = {}
+        self.start, self.end = event, None
+        out.append(Step(self._steps, event))
+
+    def _need_step(self, out: list[Move]) -> None:
+        if not self._in_step:
+            self._begin(None, out)
+
+    def _finish(self, event: Finish | Failed, out: list[Move]) -> None:
+        self._settle(out, "the stream ended here")
+        self.end = event
+
+    def _settle(self, out: list[Move], why: str) -> None:
+        self._close_runs(out)
+        for ordinal, call in list(self._open.items()):
+            self._break(_cut(ordinal, call, why), out)
+
+    def _spend(self, event: Usage, out: list[Move]) -> None:
+        self.usage.append((self.start, event))
+
+    # --- text and reasoning -----------------------------------------------------------------------
+
+    def _text(self, event: TextDelta, out: list[Move]) -> None:
+        self._say("text", event, out)
+
+    def _reason(self, event: ReasoningDelta, out: list[Move]) -> None:
+        self._say("reasoning", event, out)
+
+    def _say(self, kind: RunKind, event: TextDelta | ReasoningDelta, out: list[Move]) -> None:
+        echo = event.echo if self._echo and event.echo is not msgspec.UNSET else None
+        if not event.text and echo is None:
+            return
+        run = self._run(kind, event, _type_of(echo) if event.text else None, out)
+        if echo is not None and (not run.echoes or run.echoes[-1] != echo):
+            run.echoes.append(echo)
+            run.marks.append(run.size)
+        if event.text:
+            run.size += len(event.text)
+            out.append(RunText(run, event.text))
+
+    def _run(
+        self, kind: RunKind, event: TextDelta | ReasoningDelta, type: str | None, out: list[Move]
+    ) -> Run:
+        self._need_step(out)
+        run = self._runs.get(event.choice)
+        if run is not None and (run.kind, run.part, run.type) == (kind, event.part, type):
+            return run
+        if run is not None:
+            out.append(RunClose(run))
+        self._run_count += 1
+        run = Run(kind, self._run_count, self._steps, event.part, event.choice, type)
+        self._runs[event.choice] = run
+        out.append(RunOpen(run))
+        return run
+
+    def _close_runs(self, out: list[Move]) -> None:
+        out.extend(RunClose(run) for run in self._runs.values())
+        self._runs.clear()
+
+    def _cite(self, event: Citation, out: list[Move]) -> None:
+        self._need_step(out)
+        out.append(Cited(event))
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _open_call(self, event: ToolCallStart, out: list[Move]) -> None:
+        self._adopt(event.call, event.id, event.name, event.runs_on, out)
+
+    def _adopt(self, ordinal: int, id: str, name: str, runs_on: str, out: list[Move]) -> Call:
+        self._need_step(out)
+        self._close_runs(out)
+        if (before := self._open.get(ordinal)) is not None:
+            self._break(_cut(ordinal, before, "another call began in its place"), out)
+        call = Call(
+            self.unique(id), id, name or "unknown", runs_on == "provider", self._steps, ordinal
+        )
+        self._open[ordinal] = self._ordinals[ordinal] = call
+        out.append(CallOpen(call))
+        return call
+
+    def unique(self, id: str) -> str:
+        """An id that no call of the message has: this one, or one like it."""
+        own, again = id or "call", 2
+        name = own
+        while name in self._used:
+            name, again = f"{own}_{again}", again + 1
+        self._used.add(name)
+        return name
+
+    def _grow(self, event: ToolCallDelta, out: list[Move]) -> None:
+        call = self._open.get(event.call)
+        if call is None:
+            self.skipped["tool_call_delta"] += 1
+        elif event.text:
+            call.pieces.append(event.text)
+            out.append(CallText(call, event.text))
+
+    def _whole(self, event: ToolCall, out: list[Move]) -> None:
+        call = self._open.pop(event.call, None)
+        if call is None:
+            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            del self._open[event.call]
+        call.wire, call.name = event.id, event.name
+        call.by_provider = event.runs_on == "provider"
+        call.state = "whole"
+        self._ids[event.id] = call
+        out.append(CallWhole(call, event))
+
+    def _break(self, event: BrokenToolCall, out: list[Move]) -> None:
+        call = self._open.pop(event.call, None)
+        if call is None:
+            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            del self._open[event.call]
+        call.wire, call.answered, call.state = event.id, True, "broken"
+        out.append(CallBroken(call, event))
+
+    def _progress(self, event: ToolProgress, out: list[Move]) -> None:
+        self._need_step(out)
+        out.append(Progress(self._known(event.call, event.id), event))
+
+    def _ran(self, event: ToolStarted | ToolEnded, out: list[Move]) -> None:
+        """A tool of the client begins or ends, between the steps of a loop."""
+        facts: dict[str, Any] = {"checksum": event.checksum}
+        if isinstance(event, ToolEnded):
+            facts |= {"outcome": event.outcome, "seconds": event.seconds}
+        status = event.kind.removeprefix("tool_")
+        told = ToolProgress(event.call, event.id, status, facts)
+        out.append(Progress(self._known(event.call, event.id), told))
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _known(self, ordinal: int | None, id: str) -> Call | None:
+        """The call of this step, or else the last one with that id."""
+        here = self._ordinals.get(ordinal) if ordinal is not None else None
+        return here if here is not None and here.wire == id else self._ids.get(id)
+
+    def _answerable(self, ordinal: int | None, id: str) -> Call | None:
+        """Such a call if it is whole: no other is run, answered, allowed or refused."""
+        call = self._known(ordinal, id)
+        return call if call is not None and call.state == "whole" else None
+
+    def _provided(self, event: ProviderToolResult, out: list[Move]) -> None:
+        self._answer(event.call, event, event.id, out)
+
+    def _returned(self, result: ToolResult, out: list[Move]) -> None:
+        self._answer(result.call.call, result, result.call.id, out)
+
+    def _answer(
+        self,
+        ordinal: int | None,
+        event: ProviderToolResult | ToolResult,
+        id: str,
+        out: list[Move],
+    ) -> None:
+        self._need_step(out)
+        call = self._answerable(ordinal, id)
+        if call is None:
+            out.append(Orphan(id, event))
+        else:
+            call.answered = True
+            out.append(Result(call, event))
+
+    def _ask(self, approval: Approval, out: list[Move]) -> None:
+        call = self._answerable(approval.call.call, approval.call.id)
+        if call is None:
+            self.skipped["approval"] += 1
+        else:
+            self.asked.append((call, approval))
+            out.append(Asked(call, approval))
+
+    def _refuse(self, denied: Denied, out: list[Move]) -> None:
+        call = self._answerable(denied.call.call, denied.call.id)
+        if call is None:
+            self.skipped["denied"] += 1
+        else:
+            call.answered = True
+            out.append(Refused(call, denied.reason))
+
+
+def _type_of(echo: Echo | None) -> str | None:
+    type = echo.get("type") if echo else None
+    return type if isinstance(type, str) else None
+
+
+def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
+    return BrokenToolCall(ordinal, call.wire, call.name, call.sent, "truncated", why)
+
+
+_Heard: TypeAlias = Callable[[Fold, Any, list[Move]], None]
+
+_HEARD: dict[type, _Heard] = {
+    StreamStart: Fold._begin,
+    TextDelta: Fold._text,
+    ReasoningDelta: Fold._reason,
+    ToolCallStart: Fold._open_call,
+    ToolCallDelta: Fold._grow,
+    ToolCall: Fold._whole,
+    BrokenToolCall: Fold._break,
+    ToolProgress: Fold._progress,
+    ToolStarted: Fold._ran,
+    ToolEnded: Fold._ran,
+    ProviderToolResult: Fold._provided,
+    Citation: Fold._cite,
+    Usage: Fold._spend,
+    Finish: Fold._finish,
+    Failed: Fold._finish,
+    ToolResult: Fold._returned,
+    Approval: Fold._ask,
+    Denied: Fold._refuse,
+}
+
+
+def echoes_of(runs: Iterable[Run]) -> tuple[tuple[Echo, ...], tuple[int, ...]]:
+    """The echoes of what was told in these runs, and where in their whole text each came."""
+    echoes: list[Echo] = []
+    marks: list[int] = []
+    size = 0
+    for run in runs:
+        for echo, at in zip(run.echoes, run.marks, strict=True):
+            if not echoes or echoes[-1] != echo:
+                echoes.append(echo)
+                marks.append(size + at)
+        size += run.size
+    return tuple(echoes), tuple(marks)
+
+
+def output_of(event: ProviderToolResult | ToolResult) -> Any:
+    """What a tool gave, as plain values; media are described."""
+    if isinstance(event, ProviderToolResult):
+        return event.output
+    return event.text if event.pieces else event.value
+
+
+def merged(moves: list[Move]) -> list[Move]:
+    """The same moves with neighbouring pieces of one part joined: pages parse again at each."""
+    out: list[Move] = []
+    for (kind, part), group in groupby(moves, _part):
+        if kind is None:
+            out.extend(group)
+        else:
+            text = "".join([move.text for move in group])  # type: ignore[union-attr]
+            out.append(kind(part, text))
+    return out
+
+
+def _part(move: Move) -> tuple[Any, Any]:
+    if isinstance(move, RunText):
+        return RunText, move.run
+    return (CallText, move.call) if isinstance(move, CallText) else (None, None)

@@ -1,0 +1,164 @@
+"""The beginning of a stream: first bytes and payloads in; framing, wire and heading out.
+
+Rule: nothing is decided at a chunk. Bytes are held until they say what the body is, and payloads are
+read one by one until they say whose they are; so any chunking opens a stream alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import providers
+from .core.calls import Calls
+from .core.parser import UNREADABLE, Failure, Heading, Parser, StreamFailed, plainly
+from .framing import Framer, sniff
+from .notes import Scribe
+
+__all__ = ["Opening", "framed_by", "is_json"]
+
+SNIFF = 80  # bytes that decide what a body is, and are shown if it is none
+# How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
+_BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
+_NO_STREAM = {
+    "gzip": "the bytes are gzip, not text: feed decoded bytes (httpx: aiter_bytes, not aiter_raw).",
+    "html": "the body is an HTML page, not a stream: look at the URL, the proxy and the status.",
+}
+
+
+class Opening:
+    """What is known of a stream that has just begun."""
+
+    def __init__(self, provider: str, calls: Calls, scribe: Scribe, frame_bytes: int) -> None:
+        self._wires = providers.parsers_of(provider)  # several: the first payload decides
+        self._calls, self._scribe = calls, scribe
+        self._frame_bytes = frame_bytes
+        self._held = b""  # bytes that do not say yet what the body is
+        self._excerpt = b""  # how the body begins
+        self.parser: Parser = self._wires[0](calls, scribe)
+        self.framer: Framer | None = None
+        self.heading = Heading()
+        self.envelope = (
+            b""  # what every payload repeats, behind the head of its frame: see Parser.envelope
+        )
+        self.head = b""  # what the first frame is expected to begin with
+
+    @property
+    def is_undecided(self) -> bool:
+        """May it still be another wire?"""
+        return len(self._wires) > 1
+
+    # --- framing --------------------------------------------------------------------------------
+
+    def see(self, chunk: bytes) -> None:
+        """Bytes of a body that has not said anything yet."""
+        self._excerpt += chunk[: SNIFF - len(self._excerpt)]
+
+    def frame(self, chunk: bytes) -> bytes:
+        """The bytes that can be framed by now; nothing while they do not say how."""
+        self._held += chunk
+        start = sniff(self._held[:SNIFF])
+        # What is no stream is told with an excerpt that no chunking changes.
+        if (start is None or start in _NO_STREAM) and len(self._held) < SNIFF:
+            return b""
+        return self.all_held()
+
+    def all_held(self) -> bytes:
+        """The bytes that were held, to be framed whatever they are."""
+        start = sniff(self._held[:SNIFF]) or "text"
+        undecided = self._scribe.provider == providers.AUTO
+        wire = framed_by(start, self._wires) if undecided else self.parser
+        self.framer = wire.framer(start, self._frame_bytes)
+        if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
+            self.head = b"data: "
+        if start in _NO_STREAM:
+            raise StreamFailed(Failure("protocol", f"{_NO_STREAM[start]} {self._shown()}"))
+        held, self._held = self._held, b""
+        return held
+
+    def _shown(self) -> str:
+        return f"It begins {self._excerpt.decode('utf-8', 'backslashreplace')!r}."
+
+    # --- the wire, and what it says of itself ---------------------------------------------------
+
+    def choose_wire(self, block: bytes) -> bool:
+        """Several wires are spoken under this name: which one is this? False: it does not say."""
+        assert self.framer is not None
+        fields = self.framer.read(block)
+        for _ in range(fields.comments):
+            self._scribe.note("wire.keepalive")
+        payload = _value(fields.data or b"")
+        if isinstance(payload, dict) and fields.event and "type" not in payload:
+            payload = {"type": fields.event, **payload}
+        if payload is None:
+            return False
+        wire = providers.recognize(payload, self._wires)
+        if wire is None and self._scribe.provider != providers.AUTO:
+            return True  # passed on by the first wire; the next payload may tell
+        if wire is None:
+            raise StreamFailed(Failure("protocol", _unlike_any(payload, self._wires)))
+        if self._scribe.provider == providers.AUTO:
+            self._scribe.provider = wire.name
+        self.parser, self._wires = wire(self._calls, self._scribe), (wire,)
+        return True
+
+    def learn_heading(self, block: bytes) -> None:
+        """Model and response id, if this payload has them, and what every payload repeats."""
+        assert self.framer is not None
+        data = self.framer.read(block).data
+        if data is None:
+            return
+        try:
+            heading = self.parser.heading(data)
+        except UNREADABLE:
+            return
+        head, at = self.framer.head_of(block), self.parser.envelope(data)
+        if at > 1 and block.startswith(head + data[:at]):
+            self.envelope = head + data[:at]
+        known = self.heading
+        self.heading = Heading(
+            known.model or heading.model, known.response_id or heading.response_id
+        )
+        self._scribe.response_id = self.heading.response_id
+
+    # --- if nothing came of it ------------------------------------------------------------------
+
+    def why_nothing(self, read: int) -> Failure:
+        """No payload came. A cut in the first event may be tried again; what is no stream may not."""
+        notes = self._scribe.counts
+        begun = notes["stream.cut_event"] and self._excerpt.lstrip()[:1] in _BEGINNINGS
+        cut = not read or bool(begun) or bool(notes["wire.keepalive"])
+        what = self._shown() if self._excerpt else "The body was empty."
+        whose = (
+            f"Is this the streaming body of {self.parser.name}?"
+            if self._scribe.provider != providers.AUTO
+            else f"Name the provider, one of: {', '.join(providers.PROVIDERS)}."
+        )
+        sentence = f"{read} bytes and no event in them. {what} {whose}"
+        return Failure("truncated" if cut else "protocol", sentence, None, cut)
+
+
+def framed_by(start: str, wires: tuple[type[Parser], ...]) -> type[Parser]:
+    """The first wire that has a framing of its own for a body that begins so."""
+    return next((wire for wire in wires if start in wire.STARTS), wires[0])
+
+
+def is_json(data: bytes) -> bool:
+    """Is this a whole JSON value, whatever is odd about its characters?"""
+    return _value(data) is not None
+
+
+def _value(data: bytes) -> Any:
+    """The value of a payload, or None if it is no JSON."""
+    try:
+        return plainly(data)
+    except UNREADABLE:
+        return None
+
+
+def _unlike_any(payload: Any, wires: tuple[type[Parser], ...]) -> str:
+    fields = ", ".join(map(repr, list(payload)[:8])) if isinstance(payload, dict) else ""
+    seen = f"has the fields {fields}" if fields else f"is {payload!r:.80}"
+    return (
+        f"cannot tell whose stream this is: the first payload {seen}; name the "
+        f"provider, one of: {', '.join(wire.name for wire in wires)}"
+    )

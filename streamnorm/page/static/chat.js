@@ -1,0 +1,269 @@
+// The chat: what a person types in, a run of the tool loop out, with its tools and questions.
+// Rule: the log on the server is the truth. Each answer is a stream of numbered entries; the page takes
+// the next number or the first one of the next stream and no other, so that after a reload, a lost
+// connection or a restart of the server nothing is lost and nothing doubled.
+
+import { h, fill, say, announce } from "./dom.js";
+import { get, post, entries } from "./api.js";
+import { nothing, take as fold } from "./fold.js";
+import { CallCard, outputBlock, badge } from "./cards.js";
+import { nodesOf, tell } from "./text.js";
+
+const RETRIES = 7; // in a row without an entry: some twenty seconds, in which a server can be started again
+const PAUSE = 160; // milliseconds, doubled each time
+
+export class Chat {
+  constructor(config) {
+    this.config = config;
+    this.build();
+    this.fresh();
+  }
+
+  build() {
+    const { providers, live, suggestions } = this.config;
+    this.model = h("select", { id: "model" },
+      h("optgroup", { label: "Scripted, offline" }, providers.filter((row) => row.scripted).map((row) => h("option", { value: row.name }, row.title))),
+      live.length ? h("optgroup", { label: "Live" }, live.map((name) => h("option", { value: `live:${name}` }, `${name}, live`))) : null);
+    this.log = h("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "polite", tabindex: "0" });
+    this.box = h("textarea", { id: "say", rows: 1, placeholder: "Say something", "aria-label": "Your message", onkeydown: (event) => this.typed(event) });
+    this.send = h("button", { type: "submit", class: "main-action" }, "Send");
+    this.stopButton = h("button", { type: "button", class: "stop", hidden: true, onclick: () => this.stop() }, "Stop");
+    this.state = h("p", { class: "chat-state", role: "status" });
+    this.drop = h("button", { type: "button", class: "quiet", title: "close the connection in the middle; the run goes on, and so does the page", onclick: () => this.lose() }, "Drop the connection");
+    this.earlier = h("select", { class: "earlier", "aria-label": "Earlier chats", hidden: true, onchange: () => { location.hash = `#/chat/${this.earlier.value}`; } });
+    this.chips = h("div", { class: "suggestions", "aria-label": "Suggestions" }, suggestions.map((text) => h("button", { type: "button", class: "chip-button", onclick: () => this.ask(text) }, text)));
+    this.trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+    this.element = h("div", { class: "chat" },
+      h("h1", { class: "unseen" }, "Chat"),
+      h("div", { class: "chat-head" }, h("label", { for: "model" }, "Speaks"), this.model, this.state, this.drop,
+        this.earlier,
+        h("button", { type: "button", class: "quiet", onclick: () => { location.hash = `#/chat/${newId()}`; } }, "New")),
+      this.log, this.trouble, this.chips,
+      h("form", { class: "composer", onsubmit: (event) => { event.preventDefault(); this.ask(this.box.value); } }, this.box, this.stopButton, this.send));
+  }
+
+  fresh() {
+    this.last = ""; // the position of the last entry taken: its stream and its number there
+    this.count = 0;
+    this.running = false;
+    this.turn = null;
+    this.calls = new Map();
+    fill(this.log, h("p", { class: "welcome" }, "Ask for something. The model is a script that speaks the wire you choose, so all of this works offline: the calls, the approvals, the broken ones too."));
+    this.chips.hidden = false;
+    this.showState("ready");
+  }
+
+  /** Show the conversation of this id: everything in its log, and what is still to come. */
+  open(id) {
+    const wanted = id || this.id || newId();
+    if (location.hash !== `#/chat/${wanted}`) history.replaceState(null, "", `#/chat/${wanted}`);
+    if (wanted === this.id) return;
+    this.abort?.abort();
+    this.id = wanted;
+    this.fresh();
+    this.list();
+    this.follow(this.path("log"), {});
+  }
+
+  path(what) { return `/api/chat/${encodeURIComponent(this.id)}/${what}`; }
+
+  /** The chats that the server has kept, to be taken up again. */
+  async list() {
+    const { id } = this;
+    const chats = await get("/api/chats").catch(() => []);
+    if (id !== this.id) return;
+    const others = chats.filter((chat) => chat.id !== id);
+    fill(this.earlier, h("option", { value: id }, "Earlier chats"), ...others.map((chat) => h("option", { value: chat.id }, ...nodesOf(chat.title))));
+    this.earlier.value = id;
+    this.earlier.hidden = !others.length;
+  }
+
+  // --- asking -------------------------------------------------------------------------------------
+
+  typed(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    this.ask(this.box.value);
+  }
+
+  async ask(text) {
+    if (!text.trim() || this.running) return;
+    this.box.value = "";
+    const live = this.model.value.startsWith("live:");
+    const provider = live ? this.model.value.slice(5) : this.model.value;
+    await this.follow("/api/chat", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ id: this.id, messages: [{ role: "user", text }], provider, live }) });
+  }
+
+  async stop() {
+    await this.attempt(() => post(this.path("stop")));
+  }
+
+  async decide(call, approved) {
+    await this.attempt(() => post(this.path("approval"), { call, approved }));
+  }
+
+  async attempt(act) {
+    try { await act(); } catch (error) { this.complain(error); }
+  }
+
+  // --- following the log --------------------------------------------------------------------------
+
+  /** Read entries until the run is over; if the connection is lost, go on after the last one. */
+  async follow(path, options) {
+    const { id } = this;
+    this.trouble.hidden = true;
+    for (let tries = 0; tries <= RETRIES; tries += 1) {
+      const before = this.count;
+      this.abort = new AbortController();
+      try {
+        const heard = await entries(path, { ...options, signal: this.abort.signal }, (told) => { if (id === this.id) this.take(told); });
+        if (!heard || !this.running) return;
+      } catch (error) {
+        if (id !== this.id) return;
+        if (!this.running && error.name !== "AbortError") return void this.complain(error);
+      }
+      if (id !== this.id) return;
+      this.showState("connection lost; going on after the last entry");
+      if (this.count > before) tries = 0;
+      await new Promise((go) => { setTimeout(go, PAUSE * 2 ** tries); });
+      if (id !== this.id) return;
+      path = this.path("log");
+      options = { headers: this.last ? { "last-event-id": this.last } : {} };
+    }
+    this.complain(new Error("the connection is lost; reload the page to go on where you are"));
+  }
+
+  /** Lose the connection on purpose, to see that nothing is lost with it. */
+  lose() { this.abort?.abort(); }
+
+  take({ id, entry }) {
+    if (id && !follows(this.last, id)) throw new Error("entries are missing; reload the page");
+    this.last = id || this.last; // what the server says of a stream that was cut off has no position
+    this.count += 1;
+    const near = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
+    (TAKERS[entry.kind] ?? hear)(this, entry);
+    this.showState(this.running ? "answering" : "ready");
+    if (near) this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  showState(word) {
+    say(this.state, this.count ? `${word} · ${this.count} entries` : word);
+    this.state.dataset.entries = this.count;
+    this.stopButton.hidden = !this.running;
+    this.send.hidden = this.running;
+    this.drop.hidden = !this.running;
+    this.chips.hidden = this.running;
+    this.element.dataset.running = this.running;
+  }
+
+  complain(error) {
+    if (error.name === "AbortError") return;
+    tell(this.trouble, error.message);
+    this.trouble.hidden = false;
+  }
+}
+
+/** One answer of the model: its text, its reasoning and the calls in it. */
+class Turn {
+  constructor(provider) {
+    this.state = nothing();
+    this.text = h("p", { class: "answer-text" });
+    this.thought = h("p", { class: "answer-text" });
+    this.thinking = h("details", { class: "thinking", hidden: true }, h("summary", {}, "Reasoning"), this.thought);
+    this.calls = h("div", { class: "cards" });
+    this.end = h("p", { class: "turn-end", hidden: true });
+    this.cards = new Map();
+    this.element = h("article", { class: "turn", "aria-label": `Answer, ${provider}` }, this.thinking, this.text, this.calls, this.end);
+  }
+
+  hear(event, known) {
+    fold(this.state, event);
+    if (event.kind === "text_delta") this.text.append(...nodesOf(event.text));
+    else if (event.kind === "reasoning_delta") { this.thought.append(...nodesOf(event.text)); this.thinking.hidden = false; }
+    else if (event.kind === "failed") this.fail(event);
+    for (const call of this.state.calls.values()) this.card(call, known);
+  }
+
+  card(call, known) {
+    if (!this.cards.has(call.call)) {
+      const place = h("div", { class: "after-call" });
+      const card = new CallCard(call, place, "h2");
+      this.cards.set(call.call, { card, place });
+      this.calls.append(card.element);
+    }
+    const { card, place } = this.cards.get(call.call);
+    card.show(call);
+    if (call.id) known.set(call.id, { place, name: call.name });
+  }
+
+  fail(event) {
+    this.end.hidden = false;
+    const cancelled = event.reason === "cancelled";
+    fill(this.end, cancelled ? badge("plain", ["■", "cancelled", "somebody said stop"]) : badge("broken", ["✕", `stream failed: ${event.reason}`, "what was not whole is not run"]), " ", ...nodesOf(cancelled ? "" : event.error));
+  }
+}
+
+function hear(chat, event) {
+  chat.turn?.hear(event, chat.calls);
+  if (event.kind === "tool_call") announce(`call ${event.name} is whole`);
+}
+
+const TAKERS = {
+  said(chat, entry) {
+    if (chat.count === 1) fill(chat.log);
+    chat.running = true;
+    chat.calls = new Map();
+    chat.failed = chat.turn = null;
+    chat.log.append(h("article", { class: "said", "aria-label": "You" }, h("p", {}, ...nodesOf(entry.text)), h("p", { class: "said-to" }, `to ${entry.to}`)));
+  },
+  stream_start(chat, event) {
+    chat.turn = new Turn(event.provider);
+    chat.log.append(chat.turn.element);
+    chat.turn.hear(event, chat.calls);
+  },
+  approval(chat, entry) {
+    const { place, name } = chat.calls.get(entry.id) ?? {};
+    if (!place) return;
+    const answer = (approved) => () => { buttons.forEach((button) => { button.disabled = true; }); chat.decide(entry.id, approved); };
+    const buttons = [
+      h("button", { type: "button", class: "main-action approve", onclick: answer(true) }, "Allow"),
+      h("button", { type: "button", class: "deny", onclick: answer(false) }, "Deny"),
+    ];
+    place.append(h("div", { class: "approval", role: "group", "aria-label": `May ${name} run?` }, h("p", {}, "May ", h("code", {}, ...nodesOf(name)), " run with these arguments?"), h("div", { class: "buttons" }, buttons)));
+    announce(`${name} asks for approval`);
+  },
+  denied(chat, entry) { answered(chat, entry.id, "✕ Not allowed"); },
+  client_tool_result(chat, entry) {
+    answered(chat, entry.id, "✓ Allowed");
+    chat.calls.get(entry.id)?.place.append(outputBlock("Result", entry.output, entry.is_error));
+  },
+  failed(chat, event) {
+    chat.failed = event;
+    hear(chat, event);
+  },
+  end(chat) {
+    chat.running = false;
+    if (!chat.failed) return;
+    for (const id of chat.calls.keys()) answered(chat, id, "✕ Not answered");
+    const words = chat.failed.reason === "cancelled" ? "Stopped." : "The answer failed.";
+    chat.log.append(h("p", { class: "run-end" }, `${words} Nothing that was not whole was run. `, ...nodesOf(chat.turn ? "" : chat.failed.error)));
+  },
+};
+
+/** The question about a call is answered; what was answered before stays. */
+function answered(chat, id, words) {
+  const asked = chat.calls.get(id)?.place.querySelector(".approval");
+  if (asked?.querySelector("button")) fill(asked, h("p", {}, words));
+}
+
+/** Is this the position right after that one: the next of its stream, or the first of another? */
+function follows(last, id) {
+  const at = id.lastIndexOf(".");
+  const [stream, number] = [id.slice(0, at), Number(id.slice(at + 1))];
+  return last.startsWith(`${stream}.`) ? number === Number(last.slice(at + 1)) + 1 : number === 1;
+}
+
+/** An id that nobody can guess; also where the page is not a secure context. */
+function newId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

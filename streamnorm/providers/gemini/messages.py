@@ -1,0 +1,103 @@
+"""Gemini generateContent, a body read back. See ``encoder`` for what stands in it.
+
+Calls need no id: a response answers the call of its name, in order. Responses may stand anywhere in
+the content after their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...encoding.messages import (
+    Blocks,
+    Entry,
+    Found,
+    Named,
+    Piece,
+    Returned,
+    as_object,
+    blocks_of,
+    media,
+    under,
+)
+from ...encoding.pairs import UNAVAILABLE
+from ...tools import Media
+
+__all__ = ["MESSAGES", "GeminiMessages"]
+
+
+class GeminiMessages(Blocks):
+    """The contents of one request."""
+
+    key = "parts"
+    model = "model"
+    results_first = False
+    needs_id = False
+
+    def is_own(self, entry: Entry) -> bool:
+        return self.key in entry
+
+    def is_own_body(self, body: Entry) -> bool:
+        return self.container in body
+
+    # --- calls and results ------------------------------------------------------------------------
+
+    def call(self, block: Entry) -> Named | None:
+        return under(block, "functionCall", "id")
+
+    def result(self, block: Entry) -> Named | None:
+        return under(block, "functionResponse", "id")
+
+    def returned(self, block: Entry) -> Returned:
+        said = block["functionResponse"]
+        output, is_error = said.get("response"), False
+        for key in ("output", "error"):
+            if isinstance(output, dict) and set(output) == {key}:
+                output, is_error = output[key], key == "error"
+        parts = blocks_of(said, "parts")
+        return [{"text": output}, *parts] if parts and isinstance(output, str) else output, is_error
+
+    def output(self, content: Any) -> Any:
+        """Media of a response stand beside its text, which says of each that it was there."""
+        read = super().output(content)
+        if not isinstance(read, list):
+            return read
+        shown = {piece.summary for piece in read if isinstance(piece, Media)}
+        lines = read[0].split("\n") if read and isinstance(read[0], str) else []
+        text = "\n".join(line for line in lines if line not in shown)
+        return [*([text] if text else []), *read[1:]] if lines else read
+
+    def closed(self, call: Found) -> Entry:
+        id = {"id": call.id} if call.id else {}
+        return {"functionResponse": {**id, "name": call.name, "response": {"error": UNAVAILABLE}}}
+
+    def name_call(self, block: Entry, id: str) -> None:
+        block["functionCall"]["id"] = id
+
+    def name_result(self, block: Entry, id: str) -> None:
+        block["functionResponse"]["id"] = id
+
+    def even(self, block: Entry) -> bool:
+        call = block["functionCall"]
+        return call.get("args") is not None and as_object(call, "args")
+
+    # --- what was said ----------------------------------------------------------------------------
+
+    def system(self, body: Entry) -> Any:
+        said = body.get("systemInstruction", body.get("system_instruction"))
+        return said.get(self.key) if isinstance(said, dict) else said
+
+    def text(self, text: str) -> Entry:
+        return {"text": text}
+
+    def piece(self, block: Entry) -> Piece | None:
+        data = block["inlineData"]
+        return media(data["data"], data["mimeType"])
+
+    def told(self, entry: Entry) -> Iterator[Entry]:
+        content = {"role": "model", "parts": self.blocks(entry)}
+        yield {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+
+
+MESSAGES = GeminiMessages

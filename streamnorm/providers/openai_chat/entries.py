@@ -1,0 +1,277 @@
+"""Which call an entry of ``tool_calls`` means: entries in, the verbs of ``core.calls`` out.
+
+In theory an entry is found by its ``index``; in practice servers leave it out, use one for several
+calls, change ids, or send whole lists again and again. ``Choice`` keeps what is known of the calls of
+one choice and decides. Rule: a name is never a key, and no two calls are ever taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ...core.calls import FUNCTION, Call, Calls, Kind, State
+from ...core.parser import Payload
+from ...core.row import Item
+from ...events import Event, FinishReason
+from ...notes import Scribe
+
+__all__ = [
+    "CUSTOM", "EXECUTED", "ITEMS", "Choice", "Entry", "FullEntry", "FullFunction", "Function", "said",
+]  # fmt: skip
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads -------------------------------------------------------------------------------
+
+
+class Function(Payload):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Entry(Payload):
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: Function | None = None
+
+
+class FullFunction(Payload):
+    name: str | None = None
+    arguments: str | None = None
+    # Known, and of no use to us.
+    description: Any = None
+    parameters: Any = None
+    strict: Any = None
+
+
+class Custom(Payload):
+    name: str | None = None
+    input: str | None = None
+
+
+class FullEntry(Payload):
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: FullFunction | None = None
+    custom: Custom | None = None
+    extra_content: Any = None
+    thought_signature: Any = None
+    provider_specific_fields: Any = None
+
+
+# --- the types of tool entries ------------------------------------------------------------------
+
+_ID = "tool_calls[].id"
+ITEMS = (
+    Item("tool_calls[].function", "function", "call", "client", "natural", _ID, "function.arguments, JSON text"),
+    Item("tool_calls[].custom", "custom", "call", "client", "natural", _ID, "custom.input, free text"),
+    Item("function_call", "function", "call", "client", "synthetic", "", "function_call.arguments, JSON text",
+         note="legacy: one per message, no id on the wire"),
+    Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content", "tool_call_id",
+         "request only"),
+    Item("role=function", "function", "output", "client", "synthetic", "name", "content", "name",
+         "legacy, request only"),
+    Item("executed_tools[]", "server-tool", "call+output", "provider", "synthetic", "",
+         "arguments, JSON text", "index", "Groq"),
+)  # fmt: skip
+CUSTOM = Kind("custom", "client", "input")
+EXECUTED = Kind("server-tool", "provider")
+
+_NOT_AN_ID = {"", "null", "None"}
+
+
+def said(text: str | None) -> str | None:
+    """An id, a name or a reason; the literal "null" and the empty text mean that none was said."""
+    return None if text in _NOT_AN_ID else text
+
+
+class Said(NamedTuple):
+    """What an entry says, and where in its list it stands."""
+
+    place: int | None
+    id: str | None
+    name: str | None
+    text: str | None
+    at: int
+    of: int
+
+
+class Choice:
+    """What is known of one choice and its calls."""
+
+    __slots__ = (
+        "_calls", "_scribe", "beside", "by_index", "executed", "functions", "last", "legacy", "number",
+        "raw_reason", "reason", "row",
+    )  # fmt: skip
+
+    def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
+        self.number = number
+        self._calls, self._scribe = calls, scribe
+        self.by_index: dict[int, Call] = {}
+        self.functions: dict[int, Call] = {}  # those of them that are functions
+        self.row: list[Call] = []  # the calls of the last chunk that had several entries
+        self.last: Call | None = None
+        self.legacy: Call | None = None
+        self.executed: dict[int, Call] = {}
+        self.reason: FinishReason | None = None
+        self.raw_reason: str | None = None
+        self.beside = False  # the reason came in one chunk with a piece of a call
+
+    def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
+        """The entries of one delta; ``objects``: their arguments came as objects, not as text."""
+        for at, entry in enumerate(entries):
+            self._entry(entry, _said(entry, at, len(entries)), out, objects=objects)
+
+    def named(self, entries: Any) -> list[Call]:
+        """The calls whose places these entries of a delta name; any open one if one names none."""
+        found: list[Call] = []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            place: Any = entry.get("index") if isinstance(entry, dict) else None
+            call = self.by_index.get(place) if isinstance(place, int) else None
+            if call is None:
+                return self._calls.unfinished(self.number)
+            found.append(call)
+        return found
+
+    def hear_name(self, call: Call, name: str, out: Out) -> None:
+        """Names come whole, again and again, or in pieces before the first fragment."""
+        held = call.name
+        if not call.started and not name.startswith(held):
+            self._scribe.note("call.name_joined", call_id=call.id)
+            name = held + name
+        self._calls.hear(call, out, name=name)
+
+    # --- one entry ------------------------------------------------------------------------------
+
+    def _entry(self, entry: Entry | FullEntry, it: Said, out: Out, *, objects: bool) -> None:
+        call = self._find(it)
+        if call is None:
+            call = self._open(entry, it, out)
+        elif call.wire_id is None:
+            self._calls.hear(call, out, id=it.id, field=_ID)
+        elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
+            self._calls.alias(call, it.id or "")
+        if it.name:
+            self.hear_name(call, it.name, out)
+        _keep_echo(call, entry)
+        self.last = call
+        self._ask(call, entry, it)
+        if it.text:
+            if objects:
+                self._calls.merge_object(call, it.text, out)
+            else:
+                self._calls.extend(call, it.text, out)
+
+    def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
+        """Can this be the same call? Text has no closing brace: after the end it is none of it."""
+        of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
+        if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
+            self._calls.taint(call, "it is said to be of two kinds")
+        elif it.text and self.reason is not None and call.kind is CUSTOM:
+            self._calls.taint(call, "text came for it after the end")
+        if it.text:
+            self._goes_on()
+
+    def _goes_on(self) -> None:
+        """Some say a normal reason on every chunk or after each call: what follows needs its own."""
+        if self.reason in ("stop", "tool_calls"):
+            self.reason = None
+
+    def _find(self, it: Said) -> Call | None:
+        """The call that an entry continues, or None if it begins one."""
+        if it.place is not None:
+            return self._find_by_index(it.place, it)
+        self._scribe.note("call.index_missing")
+        if it.id is not None:
+            known = self._calls.by_id(self.number, it.id)
+            return known or _unnamed_yet(self.last)
+        if it.of > 1:
+            held = self.row[it.at] if it.at < len(self.row) else None
+            return None if held is None or _begins(self._calls, held, it) else held
+        return None if self.last is None or _begins(self._calls, self.last, it) else self.last
+
+    def _find_by_index(self, index: int, it: Said) -> Call | None:
+        held = self.by_index.get(index)
+        known = self._calls.by_id(self.number, it.id or "")
+        if held is None:
+            # An id that is known under another index: the same call only if nothing begins here.
+            return known if it.name is None else None
+        if known is not None and held.wire_id != it.id:
+            return known
+        if it.id is None or it.id == held.wire_id:
+            return None if it.id is None and _begins(self._calls, held, it) else held
+        if held.wire_id is None:
+            return None if _begins(self._calls, held, it) else held
+        return None if it.name or (_starts_object(it.text) and self._calls.is_whole(held)) else held
+
+    def _open(self, entry: Entry | FullEntry, it: Said, out: Out) -> Call:
+        bare = it.id is None and it.name is None and bool(it.text)
+        if bare:
+            self._calls.astray(it.place, self.number, index=it.place)
+        self._goes_on()
+        held = self.by_index.get(it.place) if it.place is not None else None
+        if held is not None:
+            self._scribe.note("call.index_reused", index=it.place)
+            if not self._calls.is_whole(held):  # nothing will end it: its place is another's now
+                self._calls.restarts(held, it.id, it.name, out)
+        call = self._calls.open(
+            out, FUNCTION if _custom(entry) is None else CUSTOM, choice=self.number, id=it.id,
+            field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
+        )  # fmt: skip
+        if bare:
+            call.orphan = True
+        if it.place is not None:
+            self.by_index[it.place] = call
+            self.functions.pop(it.place, None)
+            if call.kind is FUNCTION:
+                self.functions[it.place] = call
+        if it.of > 1:
+            if it.at == 0:
+                self.row = []
+            self.row.append(call)
+        return call
+
+
+def _said(entry: Entry | FullEntry, at: int, of: int) -> Said:
+    custom = _custom(entry)
+    if custom is not None:
+        name, text = custom.name, custom.input
+    else:
+        function = entry.function
+        name, text = (function.name, function.arguments) if function is not None else (None, None)
+    return Said(entry.index, said(entry.id), said(name), text, at, of)
+
+
+def _custom(entry: Entry | FullEntry) -> Custom | None:
+    return entry.custom if isinstance(entry, FullEntry) else None
+
+
+def _keep_echo(call: Call, entry: Entry | FullEntry) -> None:
+    for key in ("extra_content", "thought_signature", "provider_specific_fields"):
+        value = getattr(entry, key, None)
+        if value is not None:
+            call.echo = {**(call.echo or {}), key: value}
+
+
+def _starts_object(text: str | None) -> bool:
+    return bool(text) and text.lstrip()[:1] == "{"  # type: ignore[union-attr]
+
+
+def _begins(calls: Calls, held: Call, it: Said) -> bool:
+    """Without an id: does this begin a call after ``held``, rather than go on with it?"""
+    if held.state is State.OVER:
+        return bool(it.name or it.text)
+    if it.name is None or not calls.is_whole(held):
+        return False
+    if it.name != held.name and not it.text:
+        return True
+    return _starts_object(it.text) and not it.text.startswith(held.raw)  # type: ignore[union-attr]
+
+
+def _unnamed_yet(last: Call | None) -> Call | None:
+    """A late id belongs to the last call if that has neither an id nor fragments yet."""
+    bare = last is not None and last.wire_id is None and not last.fragments
+    return last if bare else None

@@ -1,0 +1,182 @@
+"""OpenAI Responses, a body read back. See ``encoder`` for what stands in it.
+
+An output may stand anywhere behind its call. Reasoning is refused without the item that it led to. The
+service may know turns before these (``previous_response_id``, ``conversation``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from ...encoding.messages import (
+    Entry,
+    Found,
+    Items,
+    Named,
+    Piece,
+    Returned,
+    Step,
+    ToolSaid,
+    blocks_of,
+    media_of,
+    type_of,
+)
+from ...encoding.pairs import UNAVAILABLE
+from ...text.written import json_text
+from .items import TOOLS, tools_by_type
+
+__all__ = ["MESSAGES", "ResponsesMessages"]
+
+# The item of a call -> that of its result, for calls that the client is to answer.
+CLOSED: Mapping[str, Callable[[str | None], Entry]] = {
+    "function_call": lambda id: {
+        "type": "function_call_output", "call_id": id, "output": UNAVAILABLE,
+    },
+    "custom_tool_call": lambda id: {
+        "type": "custom_tool_call_output", "call_id": id, "output": UNAVAILABLE,
+    },
+    "local_shell_call": lambda id: {
+        "type": "local_shell_call_output", "id": id, "output": UNAVAILABLE,
+    },
+    "shell_call": lambda id: {
+        "type": "shell_call_output", "call_id": id,
+        "output": [{"stdout": "", "stderr": UNAVAILABLE, "outcome": {"type": "exit", "exit_code": 1}}],
+    },
+    "apply_patch_call": lambda id: {
+        "type": "apply_patch_call_output", "call_id": id, "status": "failed", "output": UNAVAILABLE,
+    },
+}  # fmt: skip
+# This one can only be answered with a picture of the screen, which nobody has.
+COMPUTER = "computer_call"
+# Types of items that other providers have, too.
+SHARED = {"function_call", "file_search_call"}
+CALLS = {*CLOSED, COMPUTER}
+ACKNOWLEDGED = "acknowledged_safety_checks"
+# Results of calls that others than the client may answer, too: they are read, and not repaired.
+APPROVED, SEARCHED = "mcp_approval_response", "tool_search_output"
+
+
+class ResponsesMessages(Items):
+    """The input of one request."""
+
+    unique = True
+    is_usual = True
+    TYPES: ClassVar[frozenset[str]] = frozenset({"message", "reasoning", *tools_by_type(TOOLS)})
+
+    def is_own(self, entry: Entry) -> bool:
+        kind = type_of(entry)
+        if kind in SHARED:  # told apart by fields that the others' lack
+            return "call_id" in entry or "status" in entry
+        return kind in self.TYPES
+
+    def has_past(self, body: Any) -> bool:
+        return isinstance(body, dict) and bool(
+            body.get("previous_response_id") or body.get("conversation")
+        )
+
+    # --- calls and results ------------------------------------------------------------------------
+
+    def call(self, block: Entry) -> Named | None:
+        kind = type_of(block)
+        return (block.get("call_id"), block.get("name") or kind) if kind in CALLS else None
+
+    def result(self, block: Entry) -> Named | None:
+        kind = type_of(block)
+        if not kind.endswith("_output") or kind.removesuffix("_output") not in CALLS:
+            return None
+        # The result of a local shell is the one that names its call in ``id``.
+        return block.get("call_id") or block.get("id"), None
+
+    def returned(self, block: Entry) -> Returned:
+        output = block.get("output")
+        if type_of(block) == f"{COMPUTER}_output" and isinstance(output, dict):
+            # A picture, and beside it the safety checks that were acknowledged.
+            checks = {key: block[key] for key in (ACKNOWLEDGED,) if block.get(key)}
+            output = [output, *([{"text": json_text(checks)}] if checks else [])]
+        return output, block.get("status") == "failed"
+
+    def closed(self, call: Found) -> Entry:
+        return CLOSED[call.block["type"]](call.id)
+
+    def can_close(self, call: Found) -> bool:
+        return bool(call.block["type"] != COMPUTER)
+
+    def name_call(self, block: Entry, id: str) -> None:
+        block["call_id"] = id
+
+    def name_result(self, block: Entry, id: str) -> None:
+        block["call_id"] = id
+
+    def leads(self, item: Entry) -> bool:
+        return item.get("type") == "reasoning"
+
+    # --- what was said ----------------------------------------------------------------------------
+
+    def system(self, body: Entry) -> Any:
+        return body.get("instructions")
+
+    def read(self, entries: Any) -> Iterator[Step]:
+        self._remote = [item.get("call_id") for item in entries if _is_remote(item)]
+        return super().read(entries)
+
+    def is_model(self, item: Entry) -> bool:
+        kind = type_of(item, "message")
+        if kind in ("message", "output_message"):
+            return item.get("role") == "assistant"
+        if kind == APPROVED or _is_searched(item):
+            return False
+        return self.result(item) is None or item.get("call_id") in self._remote
+
+    def message(self, entry: Entry, where: str) -> Iterator[Step]:
+        if type_of(entry) == APPROVED:
+            said = {key: entry[key] for key in ("approve", "reason") if key in entry}
+            yield ToolSaid(where, entry.get("approval_request_id"), None, said)
+        elif _is_searched(entry):
+            yield ToolSaid(where, entry.get("call_id"), None, entry.get("tools"))
+        else:
+            yield from super().message(entry, where)
+
+    def piece(self, block: Entry) -> Piece | None:
+        if "image_url" in block:
+            return media_of(block["image_url"])
+        if "file_data" in block:
+            return media_of(block["file_data"], block.get("filename"))
+        return None
+
+    def told(self, entry: Entry) -> Iterator[Entry]:
+        for index, item in enumerate(map(_item, entry["items"])):
+            yield {"type": "response.output_item.added", "output_index": index, "item": item}
+            for annotation in _annotations(item):
+                kind = "response.output_text.annotation.added"
+                yield {"type": kind, "output_index": index, "annotation": annotation}
+            yield {"type": "response.output_item.done", "output_index": index, "item": item}
+        yield {"type": "response.completed", "response": {"status": "completed", "output": []}}
+
+
+def _is_remote(item: Any) -> bool:
+    """A call of a shell that the provider runs: its output is no result of the client's."""
+    environment = item.get("environment") if isinstance(item, dict) else None
+    return isinstance(environment, dict) and environment.get("type") == "container_reference"
+
+
+def _annotations(item: Entry) -> list[Entry]:
+    contents = blocks_of(item, "content")
+    return [annotation for said in contents for annotation in blocks_of(said, "annotations")]
+
+
+def _is_searched(item: Entry) -> bool:
+    return type_of(item) == SEARCHED and item.get("execution") == "client"
+
+
+def _item(entry: Entry) -> Entry:
+    """An item as the model would have said it; people write assistant messages in short."""
+    if entry.get("type", "message") != "message":
+        return entry
+    content = entry.get("content")
+    if isinstance(content, str):
+        content = [{"type": "output_text", "text": content, "annotations": []}]
+    return {**entry, "type": "message", "content": content}
+
+
+MESSAGES = ResponsesMessages

@@ -1,0 +1,172 @@
+"""OpenAI Responses, told from a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ...encoding.steps import Call, Error, Result
+from ...encoding.teller import Json, Teller, Told, fragments
+from ...text.written import json_text, sse
+
+__all__ = ["SCRIPT", "Responses"]
+
+
+class Responses(Teller):
+    """Items with an output_index; each is added, grows and is done."""
+
+    name = "openai_responses"
+    MODEL = "gpt-5.1-2025-11-13"
+    REASONS: ClassVar[Mapping[str, str]] = {
+        "stop": "",
+        "tool_calls": "",
+        "length": "max_output_tokens",
+        "content_filter": "content_filter",
+    }
+    CODES: ClassVar[Mapping[str, str]] = {
+        "overloaded": "server_error",
+        "rate_limit": "rate_limit_exceeded",
+        "server": "server_error",
+        "invalid": "invalid_request_error",
+        "auth": "invalid_api_key",
+    }
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.at = -1
+        self.sequence = -1
+        self.output: list[Json] = []
+        self.body: Json = {"id": self.id("resp_", size=40), "object": "response"}
+        self.body |= {"created_at": 1767225600, "status": "in_progress", "error": None}
+        self.body |= {"incomplete_details": None, "model": self.MODEL, "output": []}
+        self.body |= {"parallel_tool_calls": True, "tool_choice": "auto", "usage": None}
+
+    def start(self) -> list[Json]:
+        return [
+            {"type": "response.created", "response": dict(self.body)},
+            {"type": "response.in_progress", "response": dict(self.body)},
+        ]
+
+    def say(self, text: str) -> Told:
+        item = self._item("message", "msg_", status="in_progress", content=[], role="assistant")
+        part: Json = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
+        full = part | {"text": text}
+        where = self._where(item) | {"content_index": 0}
+        kind = "response.output_text"
+        return Told(
+            [self._added(item), {"type": "response.content_part.added"} | where | {"part": part}],
+            [{"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)],
+            [
+                {"type": f"{kind}.done"} | where | {"text": text},
+                {"type": "response.content_part.done"} | where | {"part": full},
+                self._done(item, status="completed", content=[full]),
+            ],
+        )
+
+    def think(self, text: str) -> Told:
+        item = self._item("reasoning", "rs_", summary=[])
+        part = {"type": "summary_text", "text": ""}
+        where = self._where(item) | {"summary_index": 0}
+        kind = "response.reasoning_summary_text"
+        full = part | {"text": text}
+        begun = {"type": "response.reasoning_summary_part.added"} | where | {"part": part}
+        return Told(
+            [self._added(item), begun],
+            [{"type": f"{kind}.delta"} | where | {"delta": p} for p in fragments(text)],
+            [
+                {"type": f"{kind}.done"} | where | {"text": text},
+                {"type": "response.reasoning_summary_part.done"} | where | {"part": full},
+                self._done(item, summary=[full]),
+            ],
+        )
+
+    def call(self, call: Call) -> Told:
+        self.calls += 1
+        item = self._item("function_call", "fc_", status="in_progress", arguments="")
+        if call.has_id:
+            item["call_id"] = call.id or self.id("call_", self.calls, size=24)
+        item["name"] = call.name
+        return self._told(call, item, "function_call", {})
+
+    def served(self, call: Call, result: Result) -> list[Json]:
+        self.calls += 1
+        fields: Json = {"name": call.name, "server_label": "tools", "arguments": ""}
+        item = self._item("mcp_call", "mcp_", status="in_progress", **fields)
+        answer = result.output if isinstance(result.output, str) else json_text(result.output)
+        ended: Json = {"status": "completed", "output": answer, "error": None}
+        if result.is_error:
+            ended = {"status": "failed", "output": None, "error": answer}
+        return self._told(call, item, "mcp_call", ended).all
+
+    def finish(self, reason: str) -> list[Json]:
+        why = self.reason(reason)
+        status = "incomplete" if why else "completed"
+        body = self.body | {"status": status, "output": self.output, "usage": self._usage()}
+        if why:
+            body |= {"incomplete_details": {"reason": why}}
+        return [{"type": f"response.{status}", "response": body}]
+
+    def fail(self, error: Error) -> list[Json]:
+        said = {"code": self.code(error), "message": self.words(error), "param": None}
+        return [{"type": "error"} | said]
+
+    def frame(self, payload: Json) -> bytes:
+        self.sequence += 1  # here, where the order is known
+        kind = payload["type"]
+        return sse({"type": kind, "sequence_number": self.sequence} | payload, kind)
+
+    def bad(self) -> bytes:
+        return b'event: response.output_text.delta\ndata: {"type": \n\n'
+
+    # --- items
+
+    def extra(self) -> Json:
+        """Fields that this flavour of the wire adds to every item."""
+        return {}
+
+    def _item(self, kind: str, prefix: str, **fields: Any) -> Json:
+        self.at += 1
+        item = {"id": self.id(prefix, self.at), "type": kind} | fields | self.extra()
+        self.output.append(item)
+        return item
+
+    def _where(self, item: Json) -> Json:
+        return {"item_id": item["id"], "output_index": self.output.index(item)}
+
+    def _added(self, item: Json) -> Json:
+        where = self.output.index(item)
+        return {"type": "response.output_item.added", "output_index": where, "item": dict(item)}
+
+    def _done(self, item: Json, **fields: Any) -> Json:
+        where = self.output.index(item)
+        item |= fields
+        return {"type": "response.output_item.done", "output_index": where, "item": dict(item)}
+
+    def _told(self, call: Call, item: Json, kind: str, ended: Json) -> Told:
+        text, where = call.written(), self._where(item)
+        opening = [self._added(item)]
+        kind = f"response.{kind}_arguments"
+        there = where
+        if call.index is not None:
+            there = {"item_id": self.output[0]["id"], "output_index": call.index}
+        return Told(
+            opening,
+            [{"type": f"{kind}.delta"} | there | {"delta": piece} for piece in fragments(text)],
+            [
+                {"type": f"{kind}.done"} | where | {"arguments": text},
+                self._done(item, **({"status": "completed", "arguments": text} | ended)),
+            ],
+        )
+
+    def _usage(self) -> Json:
+        used = self.used
+        return {
+            "input_tokens": used.input,
+            "input_tokens_details": {"cached_tokens": used.cached},
+            "output_tokens": used.output,
+            "output_tokens_details": {"reasoning_tokens": used.reasoning},
+            "total_tokens": used.input + used.output,
+        }
+
+
+SCRIPT = Responses

@@ -1,0 +1,115 @@
+"""Text that is said again: pieces and restated copies in, what was not told yet out.
+
+Responses says every text up to four times: in pieces, when a part is done, when its item is done,
+and in the final response. Rule: a copy is compared with what was told, part by part; only what is
+missing at its end is told, and a difference is a note. So is a piece that came in a place where no
+item is, or after its copy: it was told once, and is not told again. Text is held until its part is
+restated; after that a hash of it is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, TypeAlias
+
+from ...notes import Scribe
+
+__all__ = ["Texts"]
+
+Part: TypeAlias = tuple[int | None, Any]  # output index, and the part in it
+MOST_STRAYS = 8  # parts without an item that one copy is compared with
+
+
+class Texts:
+    """What was told of one kind of text."""
+
+    def __init__(self, scribe: Scribe) -> None:
+        self._scribe = scribe
+        self._pieces: dict[Part, list[str]] = {}
+        self._done: dict[Part, tuple[int, int]] = {}  # length and hash of what was restated
+        self._outputs: dict[int | None, set[Any]] = {}  # the parts that have text, by output index
+        self._homes: set[int | None] = set()  # where there is an item of this kind
+        self._strays: dict[Part, None] = {}  # parts with text where there is none
+        self._owed: dict[Part, str] = {}  # what a copy told before its pieces came
+        self._marks: set[tuple[int, int]] = set()  # of all that was told, in the end
+
+    def house(self, index: int | None) -> None:
+        """There is an item of this kind at this place."""
+        self._homes.add(index)
+
+    def pieces(self, index: int | None, at: Any) -> list[str]:
+        """The pieces of a part, to be added to."""
+        part = (index, at or 0)
+        self._outputs.setdefault(index, set()).add(part[1])
+        if index not in self._homes and part not in self._done:
+            self._strays[part] = None
+        return self._pieces.setdefault(part, [])
+
+    def retold(self, index: int | None, at: Any, text: str) -> bool:
+        """Was this piece told already, by a copy that came before it?"""
+        owed = self._owed.get((index, at or 0))
+        if not owed or not owed.startswith(text):
+            return False
+        self._scribe.note("wire.text_mismatch")
+        self._owed[index, at or 0] = owed[len(text) :]
+        return True
+
+    def news(self, index: int | None, at: Any, text: str) -> str:
+        """What this copy of a whole part says that was not told."""
+        part = (index, at or 0)
+        if not text or self._done.get(part) == _mark(text):
+            return ""
+        if part in self._done:
+            self._scribe.note("wire.text_mismatch")
+            return ""
+        told = "".join(self._pieces.get(part, ()))
+        if not text.startswith(told):
+            self._scribe.note("wire.text_mismatch")
+            text = told
+        self.pieces(index, at)
+        self._pieces[part] = []
+        self._strays.pop(part, None)
+        self._done[part] = _mark(text)
+        missing = text[len(told) :]
+        if missing:
+            missing = self._owed[part] = missing[self._told_astray(missing) :]
+        return missing
+
+    def _told_astray(self, missing: str) -> int:
+        """How much of what is missing here was told in a place where no item is."""
+        for part in islice(self._strays, MOST_STRAYS):
+            told = "".join(self._pieces[part])
+            if part[0] not in self._homes and told and missing.startswith(told):
+                self._scribe.note("wire.text_mismatch")
+                self._pieces[part] = []
+                del self._strays[part]
+                return len(told)
+        return 0
+
+    def has(self, index: int | None) -> bool:
+        """Was anything told at this place?"""
+        return index in self._outputs
+
+    def has_all(self, index: int | None, parts: Iterable[Any]) -> bool:
+        """Are these all the parts that were told at this place? (Some wires do not number them.)"""
+        return self._outputs.get(index, set()) <= {part or 0 for part in parts}
+
+    def has_any(self) -> bool:
+        """Was anything told at all?"""
+        return bool(self._outputs)
+
+    def places(self) -> int:
+        """In how many places anything was told."""
+        return len(self._outputs)
+
+    def told(self, texts: Iterable[str | None]) -> bool:
+        """Were all these texts told, wherever?"""
+        if not self._marks:  # asked at the end only
+            pieces = ("".join(pieces) for pieces in self._pieces.values())
+            self._marks = {*self._done.values(), *map(_mark, pieces)}
+        return all(_mark(text) in self._marks for text in texts if text)
+
+
+def _mark(text: str) -> tuple[int, int]:
+    return len(text), hash(text)

@@ -1,0 +1,450 @@
+"""The recorder: the chunks of a live stream in, a take out (``takes/format.py`` says what that is).
+
+Rule: once the file is there, nothing that happens here is heard by the stream that is watched. A
+full disk or any other trouble sets ``failed``, logs one warning and ends the recording.
+
+- The file is new, ours and private: ``O_CREAT | O_EXCL | O_NOFOLLOW``, mode 0600.
+- Each chunk is written at once, so a killed process leaves a take that can be read up to its last
+  chunk; ``Take.finished`` is told by the last line, which only ``close`` writes.
+- Server-sent events stay what they are, with arrival times in comments at line ends. Any other
+  body goes into the container, chunk by chunk. The first bytes decide.
+- Secrets are overwritten before anything is written (``redact.py``). In AWS frames the checksums
+  are made to fit again.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import os
+import re
+import secrets as random_source
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from ..errors import RecordingError, UsageError
+from ..framing import sniff
+from ..framing.aws import Frames, resealed
+from ..notes import WARNING, Scribe
+from ..providers import PROVIDERS
+from ..text.shown import clean
+from .redact import (
+    SHORTEST,
+    Headers,
+    Redactor,
+    Secret,
+    bare_url,
+    kept_headers,
+    secrets_in_headers,
+    secrets_in_url,
+)
+
+__all__ = ["Recorder"]
+
+MADE = "captured by streamnorm"
+SUFFIX = ".sse"
+LABEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", re.ASCII)
+SNIFF = 64  # bytes that decide what a body is, as in the normalizer
+
+
+class Recorder:
+    """Writes one take.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with Recorder.open(folder, provider="openai_chat", seed="s", secrets=["hunter22"]) as tape:
+    ...     tape.chunk(b'data: {"choices":[]}\\n\\n')
+    ...     tape.chunk(b'data: {"error":"no user hunter22"}\\n\\n')
+    >>> from streamnorm import read_take
+    >>> take = read_take(tape.path)
+    >>> take.finished, take.wire.splitlines()[2]
+    (True, b'data: {"error":"no user xxxxxxxx"}')
+    """
+
+    failed: str | None  #: why the recording ended early, or None
+
+    def __init__(
+        self,
+        file: int,
+        path: str,
+        *,
+        provider: str,
+        facts: dict[str, Any],
+        redactor: Redactor,
+        clock: Callable[[], float],
+    ) -> None:
+        self.path = path
+        self.failed = None
+        self._file: int | None = file
+        self._provider = provider
+        self._facts = facts
+        self._redactor = redactor
+        self._clock = clock
+        self._began = clock()
+        self._body: _Body | None = None
+        self._first = b""  # until the bytes say what the body is
+        self._size = 0
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        provider: str,
+        seed: str,
+        url: object = None,
+        headers: Headers | None = None,
+        request_headers: Headers | None = None,
+        secrets: Iterable[Secret] = (),
+        status: int | None = None,
+        label: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Recorder:
+        """Make the file. In a folder the name is ours: ``<utc>-<random>[-<label>].sse``.
+
+        ``headers`` are those of the response, of which an allow-list is written down.
+        ``request_headers`` and ``url`` only tell what is secret (of the URL, host and path are
+        kept). Raises ``RecordingError`` if the file cannot be made, and that is the last time
+        that anything here raises.
+        """
+        known = {*secrets, *secrets_in_headers(request_headers), *secrets_in_url(url)}
+        redactor = Redactor(known | secrets_in_headers(headers))
+        facts = _facts(provider, seed, url, headers, status, redactor)
+        target = _target(path, label)
+        if redactor.too_short:
+            Scribe(provider).log(
+                WARNING, "recorder.secret_too_short", count=redactor.too_short, shortest=SHORTEST
+            )
+        return cls(
+            _create(target),
+            target,
+            provider=provider,
+            facts=facts,
+            redactor=redactor,
+            clock=clock,
+        )
+
+    def chunk(self, data: bytes) -> None:
+        """Bytes that arrived now."""
+        self._safely(self._chunk, data)
+
+    def payload(self, payload: dict[str, Any]) -> None:
+        """One decoded payload that arrived now, such as an SDK object's dict."""
+        self._safely(self._payload, payload)
+
+    def close(self, *, finished: bool) -> None:
+        """The stream is over; ``finished`` if it was heard to its end. May be called twice."""
+        self._safely(self._last, finished)
+        self._stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(finished=kind is None)
+
+    def __del__(self) -> None:
+        self._stop()
+
+    def __repr__(self) -> str:
+        state = "failed" if self.failed else "open" if self._file is not None else "closed"
+        return f"Recorder({clean(self.path)!r}, {state})"
+
+    # --- what may go wrong ------------------------------------------------------------------------
+
+    def _safely(self, act: Callable[[Any], None], value: Any) -> None:
+        if self._file is None:
+            return
+        try:
+            act(value)
+        except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self.failed = clean(self._redactor.clean_text(f"{type(error).__name__}: {why}"))
+        self._stop()
+        Scribe(self._provider).log(
+            WARNING, "recorder.failed", reason=self.failed, path=self.path, bytes=self._size
+        )
+
+    def _stop(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                os.close(file)
+            except OSError as error:
+                self.failed = self.failed or clean(str(error.strerror))
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _chunk(self, data: bytes) -> None:
+        data = bytes(data)
+        self._size += len(data)
+        if self._body is None:
+            data = self._begun_with(data)
+        if data and self._body is not None:
+            self._write(self._body.chunk(self._now(), data))
+
+    def _begun_with(self, data: bytes) -> bytes:
+        """The first bytes, once they say what the body is; until then nothing."""
+        first, self._first = self._first + data, b""
+        kind = sniff(first[:SNIFF])
+        if kind is None and len(first) < SNIFF:
+            self._first = first
+            return b""
+        self._begin(kind or "text")
+        return first
+
+    def _begin(self, kind: str) -> None:
+        body = _BODIES.get(kind, _Container)(self._redactor)
+        facts = self._facts | ({"container": "chunks"} if body.CONTAINER else {})
+        self._write(b": streamnorm " + _json(facts) + b"\n")
+        self._body = body
+
+    def _payload(self, payload: dict[str, Any]) -> None:
+        data = msgspec.json.encode(payload)
+        row = PROVIDERS.get(self._provider)
+        lines = row is not None and row.lines  # those of all others go into events
+        if self._body is None:
+            self._begin("json" if lines else "text")
+        self._chunk(data + b"\n" if lines else b"data: " + data + b"\n\n")
+
+    def _last(self, finished: bool) -> None:
+        if self._body is None:
+            self._begin("text")
+        assert self._body is not None
+        now = self._now()
+        rest = self._body.chunk(now, self._first) + self._body.rest(now)
+        facts = {"finished": finished, "seconds": round(now, 3), "bytes": self._size}
+        self._write(rest + self._body.trailer(facts))
+
+    def _now(self) -> float:
+        return max(0.0, self._clock() - self._began)
+
+    def _write(self, data: bytes) -> None:
+        file = self._file
+        left = memoryview(data)
+        while left and file is not None:
+            left = left[os.write(file, left) :]
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def _target(path: str | os.PathLike[str], label: str | None) -> str:
+    target = os.fspath(path)
+    if label is not None and not LABEL.fullmatch(label):
+        raise UsageError(
+            f"the label {clean(label[:80])!r} cannot be part of a file name: use 1 to 64 letters, "
+            "digits, dots, dashes or underscores, without a dot at the beginning"
+        )
+    try:
+        inside = os.path.isdir(target)
+    except ValueError:  # a NUL; making the file will say so
+        inside = False
+    return os.path.join(target, _name(label)) if inside else target
+
+
+def _name(label: str | None) -> str:
+    made = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    parts = [made, random_source.token_hex(6), *([label] if label else [])]
+    return "-".join(parts) + SUFFIX
+
+
+_CAUSES = {
+    errno.EEXIST: "it is there already, and a take is never overwritten. Name a new file, or a "
+    "folder in which the name is chosen for you",
+    errno.ELOOP: "it is a symbolic link. Name a new file, or a folder",
+    errno.ENOENT: "its folder is not there. Make the folder first",
+    errno.ENOTDIR: "what should be its folder is a file. Name another place",
+    errno.ENAMETOOLONG: "the name is too long. Name a folder, and the name is chosen for you",
+    errno.EACCES: "this user may not write there. Name another place",
+    errno.EPERM: "this user may not write there. Name another place",
+    errno.EROFS: "that disk is read-only. Name another place",
+    errno.ENOSPC: "the disk is full. Make room, or name another place",
+}
+
+
+def _create(target: str) -> int:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    for extra in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, extra, 0)
+    try:
+        return os.open(target, flags, 0o600)
+    except OSError as error:
+        why = _CAUSES.get(error.errno or 0, f"{error.strerror}. Name another place")
+        raise RecordingError(f"{clean(str(target))} cannot be recorded to: {why}.") from error
+    except ValueError as error:
+        raise RecordingError(
+            f"{clean(str(target))} cannot be recorded to: {error}. Name another place."
+        ) from error
+
+
+# --- what is known beforehand ---------------------------------------------------------------------
+
+
+def _facts(
+    provider: str,
+    seed: str,
+    url: object,
+    headers: Headers | None,
+    status: int | None,
+    redactor: Redactor,
+) -> dict[str, Any]:
+    kept, others = kept_headers(headers, redactor)
+    facts: dict[str, Any] = {
+        "provider": None if provider == "auto" else provider,
+        "seed": redactor.clean_text(seed),
+        "captured": datetime.now(UTC).date().isoformat(),
+        "made": MADE,
+        "url": redactor.clean_text(bare_url(url)) if url else None,
+        "status": status,
+        "headers": kept,
+        "other_headers": others,
+    }
+    return {key: value for key, value in facts.items() if value not in (None, {})}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _mark(at: float) -> bytes:
+    return b": +%.3f\n" % at
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+class _Body(Protocol):
+    """How chunks of one kind of body are written down."""
+
+    CONTAINER: bool
+
+    def __init__(self, redactor: Redactor) -> None: ...
+
+    def chunk(self, at: float, data: bytes) -> bytes:
+        """What to write for bytes that arrived at ``at``."""
+
+    def rest(self, at: float) -> bytes:
+        """What was held back until the end."""
+
+    def trailer(self, facts: dict[str, Any]) -> bytes:
+        """The last line."""
+
+
+# A line of the wire's own that would be read as ours, or its beginning at the end of a chunk.
+_LIKE_OURS = re.compile(rb"(?<![^\r\n]):(?= (?:\+|streamnorm ))")
+_PERHAPS = re.compile(
+    rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z"
+)
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
+
+
+class _Events:
+    """Server-sent events: the bytes themselves, with times between lines."""
+
+    CONTAINER = False
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._last = b"\n"  # the last byte written: may a comment of ours stand here?
+        self._held = b""
+        self._marked = -1.0
+
+    def chunk(self, at: float, data: bytes) -> bytes:
+        return self._placed(at, self._redactor.feed(data))
+
+    def rest(self, at: float) -> bytes:
+        rest = self._placed(at, self._redactor.flush())
+        held, self._held = self._held, b""
+        self._last = held[-1:] or self._last
+        return rest + held
+
+    def trailer(self, facts: dict[str, Any]) -> bytes:
+        if self._last in b"\r\n":
+            return b": streamnorm " + _json(facts) + b"\n"
+        return b"\n: streamnorm " + _json(facts | {"open_line": True}) + b"\n"
+
+    def _placed(self, at: float, data: bytes) -> bytes:
+        data = self._disguised(self._held + data)
+        if not data:
+            return b""
+        last, self._last = self._last, data[-1:]
+        if last == b"\n" or (last == b"\r" and data[:1] != b"\n"):
+            place = 0
+        else:
+            end = _LINE_END.search(data)
+            place = end.end() if end else len(data)
+        if place == len(data) or round(at, 3) == self._marked:
+            return data
+        self._marked = round(at, 3)
+        return data[:place] + _mark(at) + data[place:]
+
+    def _disguised(self, data: bytes) -> bytes:
+        """A comment of the wire that reads like one of ours gets a second space."""
+        context = (b"\n" if self._last in b"\r\n" else b".") + data
+        perhaps = _PERHAPS.search(context, 1)
+        edge = perhaps.start() if perhaps else len(context)
+        self._held = context[edge:]
+        return _LIKE_OURS.sub(b": ", context[:edge])[1:] if b":" in context else data
+
+
+class _Container:
+    """Any other body: each chunk in an event of its own."""
+
+    CONTAINER = True
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def chunk(self, at: float, data: bytes) -> bytes:
+        return _boxed(at, self._redactor.feed(data))
+
+    def rest(self, at: float) -> bytes:
+        return _boxed(at, self._redactor.flush())
+
+    def trailer(self, facts: dict[str, Any]) -> bytes:
+        return b": streamnorm " + _json(facts) + b"\n"
+
+
+def _boxed(at: float, data: bytes) -> bytes:
+    if not data:
+        return b""
+    try:
+        kind, text = b"text", _json(data.decode())
+    except UnicodeDecodeError:
+        kind, text = b"base64", base64.b64encode(data)
+    return _mark(at) + b"event: " + kind + b"\ndata: " + text + b"\n\n"
+
+
+class _Frames(_Container):
+    """AWS frames: each is redacted as a whole, so that its checksum can be made to fit again.
+
+    A frame whose checksum does not fit is written as it came: a take hides no fault of the wire.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__(redactor)
+        self._frames = Frames()
+
+    def chunk(self, at: float, data: bytes) -> bytes:
+        if self._frames.lost:  # not frames after all: from here on, bytes like any others
+            return super().chunk(at, data)
+        frames = [resealed(frame, self._redactor.whole) for frame in self._frames.feed(data)]
+        return _boxed(at, b"".join(frames)) + (self._no_frame(at) if self._frames.lost else b"")
+
+    def rest(self, at: float) -> bytes:
+        return self._no_frame(at) + super().rest(at)
+
+    def _no_frame(self, at: float) -> bytes:
+        return super().chunk(at, b"".join(self._frames.rest()))
+
+
+_BODIES: dict[str, type[_Body]] = {"text": _Events, "aws": _Frames}

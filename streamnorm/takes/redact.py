@@ -1,0 +1,554 @@
+"""Redaction: bytes in any chunking and the secrets in, as many bytes out, without the secrets.
+
+Rule: what leaves has the length and the framing of what came. A secret is overwritten with ``x``,
+so a redacted take replays to the same events apart from those letters. Two nets:
+
+1. The values themselves, wherever they stand and however they are written: as they are, escaped
+   for JSON (once or twice), for a URL or for HTML, each character in its own way, or as base64 in
+   any of its three alignments. One automaton looks for all of them at once; at any moment it
+   knows how many of the last bytes may be the beginning of a secret, and exactly those are held
+   back. Each byte is looked at once; between possible beginnings a compiled search skips.
+2. The shapes of well-known keys (``sk-…``, ``AIza…``, a bearer token, a JWT), for secrets that
+   nobody named.
+
+What it does not see: a secret that the model spells over several events of its answer, and one
+that is encrypted, hashed, compressed or spelt backwards.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+from urllib.parse import (
+    SplitResult,
+    parse_qsl,
+    unquote,
+    urlsplit,
+    urlunsplit,
+)
+
+from ..providers import PROVIDERS
+
+__all__ = [
+    "Redactor",
+    "bare_url",
+    "kept_headers",
+    "secrets_in_headers",
+    "secrets_in_url",
+]
+
+Secret: TypeAlias = str | bytes
+Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[Any, Any]]
+
+SHORTEST = 4  # bytes; a shorter "secret" (the key "x" of a test) would blank out half of the text
+FOUND_SHORTEST = 6  # … of a value that we found ourselves, such as a cookie's
+MOST_STATES = 10_000  # that are kept
+TELLING = 6  # so many characters at the very end of a stream are the beginning of a secret
+FILLER, DIGIT, OTHER_DIGIT = b"x", b"1", b"7"
+
+
+class Redactor:
+    """Takes the secrets out of one stream.
+
+    >>> redactor = Redactor(["open sesame"])
+    >>> redactor.feed(b'{"say":"open ses'), redactor.feed(b'ame!"}'), redactor.flush()
+    (b'{"say":"', b'xxxxxxxxxxx!"}', b'')
+    >>> redactor
+    Redactor(1 secret)
+    """
+
+    __slots__ = ("_automaton", "_count", "_needles", "_shapes", "too_short")
+
+    too_short: int  #: secrets that cannot be told from other text, and so were left alone
+
+    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
+        given = {_as_bytes(secret).strip() for secret in secrets} - {b""}
+        values = {value for value in given if len(value) >= SHORTEST}
+        self.too_short = len(given) - len(values)
+        self._count = len(values)
+        self._automaton = _Automaton(chain for value in values for chain in _chains(value))
+        self._needles, self._shapes = _Needles(self._automaton), _Shapes()
+
+    def feed(self, data: bytes) -> bytes:
+        """The bytes that are known to be clean now; what may begin a secret waits."""
+        return self._shapes.feed(self._needles.feed(data))
+
+    def flush(self) -> bytes:
+        """What was held back when the stream ended."""
+        return self._shapes.feed(self._needles.flush()) + self._shapes.flush()
+
+    def whole(self, data: bytes) -> bytes:
+        """Bytes that are complete in themselves; what ``feed`` holds back is not touched."""
+        needles, shapes = _Needles(self._automaton), _Shapes()
+        return shapes.feed(needles.feed(data) + needles.flush()) + shapes.flush()
+
+    def clean_text(self, text: str) -> str:
+        """A text that is complete in itself: a header, an error, a URL.
+
+        >>> Redactor(["hunter2!"]).clean_text("no entry for hunter2!")
+        'no entry for xxxxxxxx'
+        """
+        return self.whole(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def __repr__(self) -> str:  # never the values
+        return f"Redactor({self._count} secret{'' if self._count == 1 else 's'})"
+
+
+# --- the ways to write a value --------------------------------------------------------------------
+
+Chain: TypeAlias = list[set[bytes]]  # one after the other, each in any of its ways
+
+
+def _chains(value: bytes) -> Iterator[Chain]:
+    """The value, each character of it written in any way; and in base64, which mixes them."""
+    yield [_ways(char) for char in value.decode("utf-8", "surrogateescape")]
+    for form in set(_base64_forms(value)):
+        yield [_ways(c) if c in "+/" else {c.encode()} for c in form.decode()]
+
+
+@lru_cache(maxsize=1024)
+def _ways(char: str) -> set[bytes]:
+    """The ways in which one character is written on a wire.
+
+    >>> sorted(_ways("/"))[:6]
+    [b'%252F', b'%252f', b'%2F', b'%2f', b'&#47;', b'&#x2f;']
+    """
+    raw = char.encode("utf-8", "surrogateescape")
+    ways = {raw, *_for_urls(raw)}
+    if not "\udc80" <= char <= "\udcff":  # a byte that is no UTF-8 has no other ways
+        ways |= {way.encode() for way in (*_for_json(char), *_for_html(char))}
+    return ways
+
+
+def _for_urls(raw: bytes) -> Iterator[bytes]:
+    if raw == b" ":
+        yield b"+"
+    for percent in ("%", "%25"):  # once, or twice
+        form = "".join(f"{percent}{byte:02x}" for byte in raw)
+        yield form.encode()
+        yield form.upper().encode()
+
+
+def _for_json(char: str) -> set[str]:
+    """Once, or as JSON inside of JSON."""
+    units = char.encode("utf-16-be")
+    codes = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+    once = {"".join("\\u" + code for code in codes), "".join("\\u" + c.upper() for c in codes)}
+    once |= {json.dumps(char, ensure_ascii=False)[1:-1]} | ({"\\/"} if char == "/" else set())
+    return once | {json.dumps(way, ensure_ascii=False)[1:-1] for way in once}
+
+
+def _for_html(char: str) -> Iterator[str]:
+    if not char.isalnum():
+        yield html.escape(char)
+        yield f"&#{ord(char)};"
+        yield f"&#x{ord(char):x};"
+
+
+def _base64_forms(value: bytes) -> Iterator[bytes]:
+    """Only the letters that the value alone decides; its neighbours decide the others."""
+    for shift, skip in ((0, 0), (1, 2), (2, 3)):
+        whole = (shift + len(value)) * 8 // 6
+        form = base64.b64encode(b"\0" * shift + value)[skip:whole]
+        if len(form) >= SHORTEST:
+            yield form
+            yield form.translate(_URL_SAFE)
+
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
+def _as_bytes(secret: Secret) -> bytes:
+    return secret if isinstance(secret, bytes) else secret.encode("utf-8", "surrogatepass")
+
+
+# --- the first net: the values --------------------------------------------------------------------
+
+Places: TypeAlias = dict[int, int]  # node -> how many bytes led there, at most
+
+
+class _State:
+    """The places where chains may be by now."""
+
+    __slots__ = ("after", "depth", "longest", "places")
+
+    def __init__(self, places: Places, depth: int, longest: int) -> None:
+        self.places = places
+        self.depth = depth  # so many of the last bytes may begin a secret
+        self.longest = longest  # so many of the last bytes are one
+        self.after: dict[int, _State] = {}
+
+
+class _Automaton:
+    """All chains at once. States are made when they are first needed, and kept, so that a byte
+    costs one look-up."""
+
+    __slots__ = ("_edges", "_ends", "_known", "nowhere", "starts")
+
+    def __init__(self, chains: Iterable[Chain]) -> None:
+        self._edges: list[dict[int, set[int]]] = [{}]
+        self._ends: set[int] = set()
+        for chain in chains:
+            self._add(chain)
+        self.starts = re.compile(self._heads({0}, 3)) if self._ends else None
+        self.nowhere = _State({}, 0, 0)
+        self._known: dict[frozenset[tuple[int, int]], _State] = {frozenset(): self.nowhere}
+
+    def _add(self, chain: Chain) -> None:
+        here = 0
+        for ways in chain:
+            there = self._node()
+            for way in ways:
+                self._lead(here, way, there)
+            here = there
+        self._ends.add(here)
+
+    def _lead(self, here: int, way: bytes, there: int) -> None:
+        for byte in way[:-1]:
+            below = self._node()
+            self._edges[here].setdefault(byte, set()).add(below)
+            here = below
+        self._edges[here].setdefault(way[-1], set()).add(there)
+
+    def _node(self) -> int:
+        self._edges.append({})
+        return len(self._edges) - 1
+
+    def _heads(self, nodes: set[int], depth: int) -> bytes:
+        """A pattern for the first bytes. Three of them seldom occur by chance: between them a
+        compiled search skips."""
+        after: dict[int, set[int]] = {}
+        for node in nodes:
+            for byte, targets in self._edges[node].items():
+                after.setdefault(byte, set()).update(targets)
+        if depth == 1:
+            return b"[" + b"".join(b"\\x%02x" % byte for byte in sorted(after)) + b"]"
+        heads = (b"\\x%02x" % byte + self._heads(to, depth - 1) for byte, to in after.items())
+        return b"(?:" + b"|".join(heads) + b")"
+
+    def step(self, state: _State, byte: int) -> _State:
+        """The state after this byte; only asked where ``after`` does not know it yet."""
+        places: Places = {}
+        for node, size in [*state.places.items(), (0, 0)]:
+            for target in self._edges[node].get(byte, ()):
+                places[target] = max(places.get(target, 0), size + 1)
+        state.after[byte] = found = self._state(places)
+        return found
+
+    def _state(self, places: Places) -> _State:
+        key = frozenset(places.items())
+        if key not in self._known:
+            if len(self._known) > MOST_STATES:  # some text makes ever new ones
+                self.nowhere.after.clear()
+                self._known = {frozenset(): self.nowhere}
+            depth = max((size for node, size in places.items() if self._edges[node]), default=0)
+            ended = max((size for node, size in places.items() if node in self._ends), default=0)
+            self._known[key] = _State(places, depth, ended)
+        return self._known[key]
+
+
+class _Needles:
+    """One stream through the automaton."""
+
+    __slots__ = ("_automaton", "_before", "_held", "_state")
+
+    def __init__(self, automaton: _Automaton) -> None:
+        self._automaton = automaton
+        self._state = automaton.nowhere
+        self._held = b""
+        self._before = b""  # the last byte that was let go
+
+    def feed(self, data: bytes) -> bytes:
+        if self._automaton.starts is None:
+            return data
+        return self._let_go(*self._scan(data))
+
+    def flush(self) -> bytes:
+        held = bytearray(self._held)
+        depth = self._state.depth
+        if depth >= TELLING:  # the stream was cut inside a secret
+            _blank(held, len(held) - depth, len(held), self._before)
+        self._state, self._held = self._automaton.nowhere, b""
+        return bytes(held)
+
+    def _scan(self, data: bytes) -> tuple[bytearray, int]:
+        """The bytes with every needle overwritten, and how many of the last may begin one."""
+        automaton, state = self._automaton, self._state
+        nowhere = automaton.nowhere
+        assert automaton.starts is not None
+        buffer = bytearray(self._held + data)
+        original = bytes(buffer)  # overwriting must not change what is found
+        at, end = len(self._held), len(buffer)
+        while at < end:
+            if state is nowhere:
+                found = automaton.starts.search(original, at)
+                at = found.start() if found else max(at, end - 2)
+            byte = original[at]
+            state = state.after.get(byte) or automaton.step(state, byte)
+            at += 1
+            if state.longest:
+                _blank(buffer, at - state.longest, at, self._before)
+        self._state = state
+        return buffer, state.depth
+
+    def _let_go(self, buffer: bytearray, wait: int) -> bytes:
+        edge = len(buffer) - wait
+        self._held = bytes(buffer[edge:])
+        self._before = bytes(buffer[edge - 1 : edge]) if edge else self._before
+        return bytes(buffer[:edge])
+
+
+_ESCAPE = re.compile(rb"u[0-9A-Fa-f]{4}|.", re.DOTALL)
+
+
+def _blank(buffer: bytearray, start: int, end: int, before: bytes) -> None:
+    """Overwrite, but leave what belongs to the text around: an escape that the wire had begun, a
+    backslash at the end, line ends. A number stays a number."""
+    previous = buffer[start - 1 : start] if start else before
+    if previous == b"\\" and (escape := _ESCAPE.match(buffer, start, end)):
+        start = escape.end()
+    while end > start and buffer[end - 1] == 0x5C:
+        end -= 1
+    covered = bytes(buffer[start:end])
+    filler = FILLER
+    if covered.isdigit():
+        filler = OTHER_DIGIT if set(covered) == set(DIGIT) else DIGIT
+    buffer[start:end] = _VISIBLE.sub(filler, covered)
+
+
+_VISIBLE = re.compile(rb"[^\r\n]")
+
+
+# --- the second net: shapes of keys ---------------------------------------------------------------
+
+_TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~+/="
+# Not inside a word; but the n of \n is no part of one.
+_EDGE = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))"
+# Beginning -> what must follow. Whatever can fail is bounded, so that no text makes this slow.
+_SHAPES: dict[bytes, bytes] = {
+    b"sk-": rb"(?=[\w-]{0,200}\d)[\w-]{20,}",
+    b"sk_": rb"(?=\w{0,200}\d)\w{20,}",
+    b"AIza": rb"[\w-]{35}",
+    b"AKIA": rb"[A-Z0-9]{16}",
+    b"ASIA": rb"[A-Z0-9]{16}",
+    b"ghp_": rb"[A-Za-z0-9]{36,}",
+    b"gho_": rb"[A-Za-z0-9]{36,}",
+    b"ghs_": rb"[A-Za-z0-9]{36,}",
+    b"github_pat_": rb"\w{40,}",
+    b"gsk_": rb"[A-Za-z0-9]{32,}",
+    b"hf_": rb"[A-Za-z0-9]{30,}",
+    b"xai-": rb"[A-Za-z0-9]{32,}",
+    b"xoxb-": rb"[\w-]{20,}",
+    b"xoxp-": rb"[\w-]{20,}",
+    b"ya29.": rb"[\w-]{20,}",
+    b"eyJ": rb"[\w-]{8,300}\.eyJ[\w-]{8,}(?:\.[\w-]*)?",
+}
+_KEY = re.compile(
+    _EDGE
+    + b"(?:"
+    + b"|".join(re.escape(head) + rest for head, rest in _SHAPES.items())
+    + rb"|(?<=[Bb]earer )[\w.~+/=-]{16,})"
+)
+_HEAD = re.compile(_EDGE + b"(?:" + b"|".join(map(re.escape, _SHAPES)) + b")")
+_BEARER = re.compile(rb"[Bb]earer \Z")
+_BEGINNINGS = {head[:size] for head in _SHAPES for size in range(1, len(head))}
+_LONGEST_HEAD = max(map(len, _SHAPES))
+_CONTEXT = 16  # bytes already let go that still say what stands before
+_LONGEST_WAIT = 512  # no more than this is held back; by then a key is known for one
+
+
+class _Shapes:
+    """One stream, looked through for things that look like keys."""
+
+    __slots__ = ("_context", "_held", "_inside")
+
+    def __init__(self) -> None:
+        self._context = b""
+        self._held = b""
+        self._inside = False  # a long key: its beginning has been let go, overwritten
+
+    def feed(self, data: bytes) -> bytes:
+        if not data:
+            return b""
+        known = len(self._context)
+        buffer = self._context + self._held + data
+        return self._let_go(buffer, known, _unsettled(buffer, known))
+
+    def flush(self) -> bytes:
+        buffer = self._context + self._held
+        return self._let_go(buffer, len(self._context), len(buffer))
+
+    def _let_go(self, buffer: bytes, known: int, edge: int) -> bytes:
+        clean = bytearray(buffer)
+        if self._inside:
+            rest = len(buffer) - len(buffer[known:].lstrip(_TOKEN))
+            edge = max(edge, rest)
+            self._cover(clean, known, rest)
+        for key in _KEY.finditer(buffer, known, edge):
+            self._cover(clean, key.start(), key.end())
+        self._held = buffer[edge:]
+        self._context = bytes(clean[max(0, edge - _CONTEXT) : edge])
+        return bytes(clean[known:edge])
+
+    def _cover(self, clean: bytearray, start: int, end: int) -> None:
+        clean[start:end] = FILLER * (end - start)
+        self._inside = end == len(clean)
+
+
+def _unsettled(buffer: bytes, known: int) -> int:
+    """Where the last run of letters begins that may still become a key."""
+    end = len(buffer)
+    run = max(len(buffer.rstrip(_TOKEN)), known)
+    if run == end or end - run > _LONGEST_WAIT:
+        return end
+    if _BEARER.search(buffer, max(0, run - 8), run):
+        return run
+    if head := _HEAD.search(buffer, run):
+        return head.start()
+    for size in range(min(_LONGEST_HEAD, end - run), 0, -1):
+        if buffer[end - size :] in _BEGINNINGS:
+            return end - size
+    return end
+
+
+# --- where secrets stand --------------------------------------------------------------------------
+
+# Headers whose value is a secret, by any part of their name: authorization, x-api-key, api-key,
+# x-goog-api-key, cookie, set-cookie, proxy-authorization, x-amz-security-token …
+_SECRET_HEADER = re.compile(
+    r"auth|api-?key|\bkey\b|-key$|token|secret|cookie|credential|password|signature", re.IGNORECASE
+)
+# … although these only count tokens.
+_COUNTS = re.compile(r"ratelimit|tokens", re.IGNORECASE)
+_SECRET_QUERY = re.compile(
+    r"^(?:key|sig|code)$|api-?_?key|token|secret|password|signature|credential|auth", re.IGNORECASE
+)
+_COOKIE_WORDS = frozenset({"path", "domain", "expires", "max-age", "samesite"})
+
+
+def secrets_in_headers(headers: Headers | None) -> set[str]:
+    """The secret values among headers, without what stands around them.
+
+    >>> secrets_in_headers({"Authorization": "Bearer abc-def-ghi", "Accept": "text/plain"})
+    {'abc-def-ghi'}
+    """
+    found: set[str] = set()
+    for name, value in _pairs(headers):
+        if not _SECRET_HEADER.search(name) or _COUNTS.search(name):
+            continue
+        found.update(_cookies(value) if "cookie" in name else _credentials(value))
+    return {value for value in found if len(value) >= FOUND_SHORTEST}
+
+
+def secrets_in_url(url: object) -> set[str]:
+    """The secret values in a URL: user and password, and parameters that are named like keys.
+
+    >>> sorted(secrets_in_url("https://me:pass-word@host/v1?alt=sse&key=AIza-123"))
+    ['AIza-123', 'pass-word']
+    """
+    parts = _split(url)
+    found = {unquote(part) for part in (parts.username, parts.password) if part}
+    found |= {part for part in (parts.username, parts.password) if part}
+    found |= {v for k, v in parse_qsl(parts.query) if _SECRET_QUERY.search(k)}
+    return {value for value in found if len(value) >= FOUND_SHORTEST}
+
+
+def bare_url(url: object) -> str:
+    """A URL without user, password, query and fragment.
+
+    >>> bare_url("https://me:pass@host:8080/v1/chat?key=AIza-123#top")
+    'https://host:8080/v1/chat'
+    """
+    parts = _split(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def _split(url: object) -> SplitResult:
+    try:
+        parts = urlsplit(str(url))
+        _ = parts.port, parts.username  # both are read late and can be wrong
+    except ValueError:
+        return urlsplit("")
+    return parts
+
+
+def _credentials(value: str) -> Iterator[str]:
+    scheme, space, rest = value.partition(" ")
+    if not space:
+        yield value
+        return
+    yield rest.strip()
+    if scheme.lower() == "basic":
+        yield from _basic(rest)
+    for part in re.split(r"[,\s]+", rest):  # Credential=AKIA…/…, Signature=…
+        yield part.partition("=")[2]
+
+
+def _basic(value: str) -> Iterator[str]:
+    try:
+        pair = base64.b64decode(value).decode()
+    except ValueError:
+        return
+    yield pair
+    yield from pair.split(":", 1)
+
+
+def _cookies(value: str) -> Iterator[str]:
+    for part in value.split(";"):
+        name, _, secret = part.strip().partition("=")
+        if name.lower() not in _COOKIE_WORDS:
+            yield secret.strip('"')
+            yield unquote(secret)
+
+
+# --- headers that may be kept ---------------------------------------------------------------------
+
+# Of any server; a provider's row adds its own. A name that ends in "-" is a family.
+_KEPT = (
+    "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server",
+    "retry-after", "retry-after-ms", "request-id", "x-request-id", "cf-ray", "via", "server-timing",
+    "x-envoy-upstream-service-time", "x-should-retry", "x-ratelimit-", "ratelimit-",
+)  # fmt: skip
+
+
+def kept_headers(
+    headers: Headers | None, redactor: Redactor
+) -> tuple[dict[str, str], dict[str, int]]:
+    """The headers that may be written down, and of all others the name and the length.
+
+    >>> kept_headers({"Content-Type": "text/event-stream", "X-Trace": "abcdef"}, Redactor())
+    ({'content-type': 'text/event-stream'}, {'x-trace': 6})
+    """
+    names = {*_KEPT, *(name for row in PROVIDERS.values() for name in row.kept_headers)}
+    families = tuple(name for name in names if name.endswith("-"))
+    kept: dict[str, str] = {}
+    others: dict[str, int] = {}
+    for name, value in _pairs(headers):
+        if name in names or name.startswith(families):
+            kept[redactor.clean_text(name)] = redactor.clean_text(value)
+        else:
+            shown = redactor.clean_text(name)
+            others[shown] = others.get(shown, 0) + len(value)
+    return kept, others
+
+
+def _pairs(headers: Headers | None) -> Iterator[tuple[str, str]]:
+    if headers is None:
+        return
+    several = getattr(headers, "multi_items", None)  # httpx: set-cookie may come twice
+    if several is not None:
+        pairs = several()
+    else:
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+    for name, value in pairs:
+        yield _as_text(name).strip().lower(), _as_text(value).strip()
+
+
+def _as_text(value: Any) -> str:
+    return str(value, "latin-1") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,93 @@
+"""One text for one value: a JSON value in, its canonical JSON (RFC 8785) and checksums out.
+
+Rule: equal calls are equal across providers, whatever order, spaces or number forms their wires
+used. Written by hand because no dependency of ours writes RFC 8785, and integers beyond a double
+must keep their digits.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["canonical", "checksum"]
+
+
+def canonical(value: Any) -> str:
+    """``value`` as canonical JSON: RFC 8785 order, numbers and escapes.
+
+    Integers beyond 2**53 keep all their digits (RFC 8785 would round them to a double).
+
+    >>> canonical({"b": 1.0, "a": [1e21, 0.000001, "é"]})
+    '{"a":[1e+21,0.000001,"é"],"b":1}'
+    """
+    out: list[str] = []
+    _canonical(value, out)
+    return "".join(out)
+
+
+def _canonical(value: Any, out: list[str]) -> None:
+    if type(value) is dict:
+        mark = "{"
+        for key in sorted(value, key=_utf16):
+            out.append(f"{mark}{_string(key)}:")
+            _canonical(value[key], out)
+            mark = ","
+        out.append("}" if value else "{}")
+    elif type(value) is list:
+        mark = "["
+        for item in value:
+            out.append(mark)
+            _canonical(item, out)
+            mark = ","
+        out.append("]" if value else "[]")
+    elif type(value) is str:
+        out.append(_string(value))
+    elif type(value) is float:
+        out.append(_number(value))
+    else:
+        out.append(json.dumps(value))
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _number(number: float) -> str:
+    """A double as ECMAScript writes it: decimal from 1e-6 up to 1e21, exponent outside."""
+    if number == 0:
+        return "0"
+    sign, (digits, point) = "-" if number < 0 else "", _shortest(abs(number))
+    if 0 < point <= 21:
+        whole, rest = digits[:point].ljust(point, "0"), digits[point:]
+        return f"{sign}{whole}.{rest}" if rest else sign + whole
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    mantissa = f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits
+    return f"{sign}{mantissa}e{point - 1:+d}"
+
+
+def _shortest(number: float) -> tuple[str, int]:
+    """The shortest digits that mean this double, and where the decimal point stands in them."""
+    mantissa, _, exponent = repr(number).partition("e")
+    whole, _, rest = mantissa.partition(".")
+    rest = "" if rest == "0" else rest
+    digits = (whole + rest).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + rest) - len(digits))
+    return digits.rstrip("0"), point
+
+
+def checksum(name: str, arguments: dict[str, Any]) -> str:
+    """sha256 of the canonical JSON of ``{"arguments": …, "name": …}``.
+
+    >>> checksum("f", {"x": 1.0, "y": 2}) == checksum("f", {"y": 2, "x": 1})
+    True
+    """
+    import hashlib  # not needed to read a stream
+
+    text = canonical({"name": name, "arguments": arguments})
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,116 @@
+"""The React examples, built and run: the real clients in a real browser against the real server.
+
+Needs what ``npm install --legacy-peer-deps`` puts into a folder named by STREAMNORM_WEB (a copy of
+``examples/web``), or into ``examples/web`` itself; left out where that was not done.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.page.browser.conftest import Gate, Page, Served, serving
+
+# One Chromium for all of them, whatever the number of workers.
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.parts]
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+SOURCES = Path(__file__).resolve().parents[3] / "examples" / "web"
+ENTER = "\ue007"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("STREAMNORM_WEB", SOURCES))
+    vite = folder / "node_modules" / "vite" / "bin" / "vite.js"
+    node = shutil.which("node")
+    if node is None or not vite.exists():
+        pytest.skip(
+            "no node packages: npm install in examples/web, or name the folder: STREAMNORM_WEB"
+        )
+    here = tmp_path_factory.mktemp("web") / "web"
+    shutil.copytree(SOURCES, here, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    (here / "node_modules").symlink_to((folder / "node_modules").resolve())
+    done = subprocess.run(
+        [node, str(vite), "build"], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return here / "dist"
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> Iterator[Served]:
+    from starlette.routing import Mount
+    from starlette.staticfiles import StaticFiles
+
+    routes: list[BaseRoute] = [Mount("/web", StaticFiles(directory=built))]
+    yield from serving(Gate(), more=routes)
+
+
+@pytest.fixture
+def web(chromium: Any, site: Served) -> Iterator[Page]:
+    page = Page(chromium, site)
+    page.gate.open()
+    page.size(900, 800)
+    chromium.get("about:blank")
+    page.complaints()
+    yield page
+    page.gate.open()
+    assert page.complaints() == []
+
+
+def ask(page: Page, text: str) -> None:
+    page.one("input").send_keys(text + ENTER)
+
+
+def at_rest(page: Page) -> None:
+    page.until(lambda: page.count("form[data-busy=false]") == 1, "at rest")
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_the_client_shows_calls_results_and_the_answer(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "What is the weather in Oslo and Lima?")
+    web.until(lambda: "Lima: 19 °C and fog" in web.text("main"), "the answer")
+    at_rest(web)
+    assert web.texts("section.tool b") == ["get_weather", "get_weather"]
+    assert web.count("[role=alert]") == 0
+    ask(web, "Break the stream inside a call.")
+    web.until(lambda: web.count("[role=alert]") > 0, "the failure is told")
+    at_rest(web)
+    web.shot(f"react-{name}")
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_the_client_can_stop(web: Page, name: str) -> None:
+    web.gate.hold_after(15)
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Tell me a long story.")
+    web.until(lambda: "A lighthouse" in web.text("main"), "the story begins")
+    web.one("form button[type=button]").click()
+    at_rest(web)
+    web.gate.open()
+    ask(web, "What is the weather in Oslo?")
+    web.until(lambda: "Oslo: 3 °C and snow" in web.text("main"), "the next answer")
+
+
+def test_a_reload_in_mid_stream_loses_and_doubles_nothing(web: Page) -> None:
+    from streamnorm.page.scripted import _STORY
+
+    web.gate.hold_after(15)
+    web.driver.get(f"{web.url}web/ai-sdk.html")
+    ask(web, "Tell me a long story.")
+    web.until(lambda: "A lighthouse" in web.text("main"), "the story begins")
+    web.driver.refresh()
+    web.until(lambda: "A lighthouse" in web.text("main"), "the story goes on")
+    web.gate.open()
+    at_rest(web)
+    web.until(lambda: web.texts("article.assistant p") == [_STORY], "the story, once")

@@ -1,0 +1,142 @@
+"""Time is linear: eight times as much of a stream takes about eight times as long, however odd it is.
+
+Only ratios are asked, of the time that this process has spent, and generously: what is quadratic takes
+sixty-four times as long.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamnorm import Limits, Normalizer
+from tests.conftest import Chat, Messages, sse
+from tests.providers.streams import Gemini, Responses
+
+R = Responses
+MORE, TOO_MUCH = 8, 20  # times as much, and as long: linear is 8, quadratic 64
+LIMITS = Limits(calls=1_000_000)
+
+
+def row(n: int, frame: Callable[[int], bytes]) -> bytes:
+    return b"".join(map(frame, range(n)))
+
+
+def call(i: int, **more: Any) -> dict[str, Any]:
+    return R.call(id=f"fc_{i}", call_id=f"c{i}", **more)
+
+
+def responses_calls(n: int) -> bytes:
+    return R.CREATED + row(n, lambda i: R.done(call(i, arguments="{}"), i))
+
+
+def chat(i: int, **entry: Any) -> bytes:
+    return Chat.delta({"tool_calls": [entry]})
+
+
+def copies(n: int) -> bytes:
+    said = R.CREATED + R.added(call(0))
+    return said + row(n, lambda i: R.say(
+        "function_call_arguments.done", output_index=0, arguments=f'{{"a":{i},"b":"{"x" * 200}"}}'
+    ))  # fmt: skip
+
+
+def steps(kind: str, n: int, **step: Any) -> bytes:
+    return row(n, lambda i: (
+        sse({"event_type": "step.start", "index": i, "step": {"type": kind, **step}})
+        + sse({"event_type": "step.stop", "index": i})
+    ))  # fmt: skip
+
+
+def searches(n: int) -> bytes:
+    return row(n, lambda i: (
+        Messages.open(i, f"s{i}", "web_search", "server_tool_use") + Messages.close(i)
+    ))  # fmt: skip
+
+
+def found(i: int) -> bytes:
+    block = {"type": "web_search_tool_result", "tool_use_id": f"o{i}", "content": []}
+    return sse(
+        {"type": "content_block_start", "index": i, "content_block": block}
+    ) + Messages.close(i)
+
+
+CREATED = sse({"event_type": "interaction.created", "interaction": {"id": "i", "model": "m"}})
+PLACE = 1_000_000  # beyond that of any call
+
+# what there is much of -> whose wire, how many of it are the smaller part, the body with n of it
+BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
+    "deltas that name no call, after as many calls": ("openai_responses", 300, lambda n: (
+        responses_calls(n) + R.added(call(n), n)
+        + row(n, lambda i: R.say("function_call_arguments.delta", delta="x")))),
+    "deltas that name no call, with many open": ("openai_responses", 300, lambda n: (
+        R.CREATED + row(100, lambda i: R.added(call(i), i))
+        + row(n, lambda i: R.say("function_call_arguments.delta", delta="x")))),
+    "closing copies that differ": ("openai_responses", 1000, copies),
+    "outputs of no call": ("openai_responses", 300, lambda n: responses_calls(n) + row(
+        n, lambda i: R.done({"type": "function_call_output", "call_id": f"o{i}", "output": ""}, n + i))),
+    "outputs without ids": ("openai_responses", 300, lambda n: (
+        R.CREATED + row(n, lambda i: R.done({"type": "program", "code": "x"}, i))
+        + row(n, lambda i: R.done({"type": "program_output", "result": str(i)}, n + i)))),
+    "payloads of no kind that we know": ("openai_responses", 300, lambda n: responses_calls(n) + row(
+        n, lambda i: R.say("nonsense", item_id=f"fc_{i}", output_index="x"))),
+    "calls that the final response says under other ids": ("openai_responses", 200, lambda n: (
+        responses_calls(n) + R.completed(*(call(n + i, arguments="{}") for i in range(n))))),
+    "messages that the final response says otherwise": ("openai_responses", 300, lambda n: (
+        R.CREATED + row(n, lambda i: R.text_done(f"t{i}", i))
+        + R.completed(*(R.message(f"u{i}", f"m{i}") for i in range(n))))),
+    "texts in places without an item": ("openai_responses", 500, lambda n: (
+        R.CREATED + row(n, lambda i: R.text(f"t{i}", i))
+        + row(n, lambda i: R.text_done(f"u{i}", n + i)))),
+    "fragments that may be whole": ("openai_chat", 300, lambda n: (
+        Chat.call(0, "a", "f", '{"a":[')
+        + row(n, lambda i: chat(i, index=0, function={"name": "f", "arguments": "{},{}"})))),
+    "fragments without an index that may be whole": ("openai_chat", 300, lambda n: row(
+        n, lambda i: chat(i, function={"name": "f", "arguments": "x}"}))),
+    "names that are said again after a whole call": ("openai_chat", 300, lambda n: (
+        Chat.call(0, "a", "f", '{"a":"' + "x" * 50 * n + '"}')
+        + row(n, lambda i: chat(i, index=0, function={"name": "f"})))),
+    "ends that are said with every fragment": ("openai_chat", 300, lambda n: (
+        Chat.call(0, "a", "f", '{"a":[') + row(n, lambda i: Chat.call(
+            0, None, None, "{" + '"b":0' + "},", finish="stop")))),
+    "counts of different things": ("openai_chat", 500, lambda n: row(
+        n, lambda i: sse({"id": "c", "choices": [], "usage": {f"a{i}": 1}}))),
+    "results of no call, Anthropic": ("anthropic", 200, lambda n: (
+        Messages.START + searches(n) + row(n, lambda i: found(n + i)))),
+    "results of no call, Gemini": ("gemini", 300, lambda n: (
+        row(n, lambda i: Gemini.parts({"functionCall": {"name": "f", "args": {}}}))
+        + row(n, lambda i: Gemini.parts({"functionResponse": {"name": "g", "response": {}}})))),
+    "results without ids, Gemini": ("gemini", 300, lambda n: (
+        row(n, lambda i: Gemini.parts({"executableCode": {"code": "x"}}))
+        + row(n, lambda i: Gemini.parts({"codeExecutionResult": {"outcome": "OUTCOME_OK"}})))),
+    "results of no call, Interactions": ("gemini_interactions", 200, lambda n: (
+        CREATED + steps("google_search_call", n, arguments={})
+        + steps("google_search_result", n, call_id="o", result=[]))),
+    "values of one call": ("gemini", 300, lambda n: row(n, lambda i: Gemini.parts(
+        {"functionCall": {"name": "f", "willContinue": True, "partialArgs": [
+            {"jsonPath": f"$.a[{i}].b", "numberValue": 1}]}}))),
+    "halves of characters": ("openai_chat", 300, lambda n: row(n, lambda i: Chat.text("\ud83d"))),
+}  # fmt: skip
+
+
+def spent(provider: str, body: bytes) -> float:
+    """Seconds of this process for a body: the least of two."""
+    took = []
+    for _ in range(2):
+        pipe = Normalizer(provider, limits=LIMITS)
+        gc.collect()
+        since = time.process_time()
+        pipe.feed(body)
+        pipe.close()
+        took.append(time.process_time() - since)
+    return min(took)
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_much_more_takes_as_much_longer(what: str):
+    provider, n, made = BODIES[what]
+    assert spent(provider, made(MORE * n)) < TOO_MUCH * spent(provider, made(n))

@@ -1,0 +1,476 @@
+"""Damage: frames in, broken frames out; or bytes in, broken bytes out.
+
+Rule: an operator does one thing that happens to streams (a frame is lost, said twice, of another
+type …) at a place that the dice choose, mostly where a call is being told. It knows no wire but for
+the few words in the tables below. ``FRAMEWISE`` and ``BYTEWISE`` are the whole list.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+from tests.proof.conversations import converse
+from tests.proof.talk import Comment, Frame, Raw, Said, Talk
+
+Dice: TypeAlias = random.Random
+Frames: TypeAlias = list[Frame]
+FrameOp: TypeAlias = Callable[[Dice, Frames, Talk], Frames]
+ByteOp: TypeAlias = Callable[[Dice, bytes], bytes]
+
+ODD_VALUES: tuple[Any, ...] = (
+    5, 0, -1, 1.5, True, False, None, "", "x", "0", "null", "{}", "{", [], {}, [1], {"a": 1}, ["x"],
+    {"text": "x"}, "\ud83d", 2**64,
+)  # fmt: skip
+FINISH_FIELDS = {"finish_reason", "stop_reason", "finishReason", "done_reason", "status", "reason",
+                 "stopReason"}  # fmt: skip
+FINISH_WORDS: tuple[Any, ...] = (
+    "null", "normal", "stop", "STOP", "length", "error", "network_error", "abort", "sensitive",
+    "repetition", "malformed_function_call", "MALFORMED_FUNCTION_CALL", "model_context_window_exceeded",
+    "max_tokens", "MAX_TOKENS", "content_filter", "incomplete", "failed", "cancelled", "whatever",
+    "tool_calls", "tool_use", "completed", "refusal", "SAFETY", "OTHER", "TIMEOUT", "COMPLETE",
+    "guardrail_intervened", "budget_exceeded", None, "", 5, {}, [],
+)  # fmt: skip
+INDEX_FIELDS = {"index", "output_index", "contentBlockIndex", "content_index"}
+ID_FIELDS = {"id", "call_id", "item_id", "tool_use_id", "toolUseId"}
+TYPE_FIELDS = {"type", "event_type"}
+TEXT_FIELDS = {"partial_json", "arguments", "delta", "input", "code", "text", "stringValue",
+               "content", "args", "name"}  # fmt: skip
+ERRORS = (
+    {"error": {"message": "overloaded", "type": "overloaded_error", "code": 529}},
+    {"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}},
+    {"error": "broken"},
+    {"type": "response.failed", "response": {"status": "failed", "error": {"code": "x"}}},
+    {"choices": [{"index": 0, "delta": {}, "error": {"message": "x"}, "finish_reason": "error"}]},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]},
+    {"event_type": "error", "error": {"message": "x"}},
+    {"error": {"code": 503, "status": "UNAVAILABLE", "message": "x"}},
+)  # fmt: skip
+
+
+# --- choosing a place -----------------------------------------------------------------------------
+
+
+def some(dice: Dice, frames: Frames) -> int:
+    """The number of a frame, mostly of one that is about a call."""
+    about = [n for n, frame in enumerate(frames) if frame.about]
+    if about and dice.random() < 0.75:
+        return dice.choice(about)
+    return dice.randrange(len(frames))
+
+
+class Spot(NamedTuple):
+    """A value somewhere in a payload."""
+
+    path: tuple[str | int, ...]
+    value: Any
+
+    @property
+    def key(self) -> str | int:
+        return self.path[-1]
+
+
+def spots(value: Any, path: tuple[str | int, ...] = ()) -> list[Spot]:
+    """All values of a payload with where they stand."""
+    found: list[Spot] = []
+    items = (
+        value.items() if isinstance(value, dict)
+        else enumerate(value) if isinstance(value, list) else ()
+    )  # fmt: skip
+    for key, inner in items:
+        found.append(Spot((*path, key), inner))
+        found += spots(inner, (*path, key))
+    return found
+
+
+def changed(value: Any, path: tuple[str | int, ...], change: Callable[[Any, Any], None]) -> Any:
+    """A copy in which ``change(container, key)`` was done at the path."""
+    key, *rest = path
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    if rest:
+        copy[key] = changed(copy[key], tuple(rest), change)
+    else:
+        change(copy, key)
+    return copy
+
+
+def at_spot(
+    dice: Dice, frames: Frames, fits: Callable[[Spot], bool], change: Callable[[Any, Any], None]
+) -> Frames:
+    """Change one value that fits, in one of the frames that have such a value."""
+    for _ in range(4):
+        n = some(dice, frames)
+        there = [s for s in spots(frames[n].payload) if fits(s)]
+        if there:
+            spot = dice.choice(there)
+            payload = changed(frames[n].payload, spot.path, change)
+            return replaced(frames, n, frames[n]._replace(payload=payload))
+    return frames
+
+
+def replaced(frames: Frames, n: int, *instead: Frame) -> Frames:
+    return [*frames[:n], *instead, *frames[n + 1 :]]
+
+
+def put(value: Any) -> Callable[[Any, Any], None]:
+    def change(container: Any, key: Any) -> None:
+        container[key] = value
+
+    return change
+
+
+def drop_key(container: Any, key: Any) -> None:
+    del container[key]
+
+
+# --- frame by frame -------------------------------------------------------------------------------
+
+
+def drop(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    return replaced(frames, some(dice, frames))
+
+
+def drop_several(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = some(dice, frames)
+    return frames[:n] + frames[n + dice.randint(2, 4) :]
+
+
+def duplicate(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = some(dice, frames)
+    return replaced(frames, n, frames[n], frames[n])
+
+
+def swap(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = some(dice, frames)
+    if n + 1 >= len(frames):
+        return frames
+    return [*frames[:n], frames[n + 1], frames[n], *frames[n + 2 :]]
+
+
+def move(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = some(dice, frames)
+    rest = replaced(frames, n)
+    to = dice.randint(0, len(rest))
+    return [*rest[:to], frames[n], *rest[to:]]
+
+
+def repeat_later(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A frame is said again some time later; starts of calls among them."""
+    n = some(dice, frames)
+    to = dice.randint(n, len(frames))
+    return [*frames[:to], frames[n], *frames[to:]]
+
+
+def repeat_run(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A run of frames is sent again, as by a relay that tries twice."""
+    n = some(dice, frames)
+    end = min(len(frames), n + dice.randint(2, 5))
+    return [*frames[:end], *frames[n:end], *frames[end:]]
+
+
+def donated(dice: Dice, talk: Talk) -> Frames:
+    """The frames of another stream; what that says has been said, too."""
+    other = converse(talk.wire, dice)
+    talk.said += other.said
+    return other.frames
+
+
+def splice(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """Frames of another stream get between."""
+    other = donated(dice, talk)
+    n, to = some(dice, other), dice.randint(0, len(frames))
+    return [*frames[:to], *other[n : n + dice.randint(1, 4)], *frames[to:]]
+
+
+def graft(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """The stream goes on as another one."""
+    other = donated(dice, talk)
+    return [*frames[: dice.randint(1, len(frames))], *other[dice.randint(0, len(other) - 1) :]]
+
+
+def cut(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    return frames[: dice.randint(1, len(frames))]
+
+
+def retype(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    return at_spot(dice, frames, lambda s: True, put(dice.choice(ODD_VALUES)))
+
+
+def retype_text(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    odd = dice.choice(ODD_VALUES)
+    return at_spot(dice, frames, lambda s: s.key in TEXT_FIELDS, put(odd))
+
+
+def rename_key(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    def change(container: Any, key: Any) -> None:
+        odd = dice.choice(
+            (f"{key}_", key.upper(), f"x_{key}", key[:-1], f"a.{key}", f"{key}[0]", "$")
+        )
+        items = [(odd if k == key else k, v) for k, v in container.items()]
+        container.clear()
+        container.update(items)
+
+    return at_spot(dice, frames, lambda s: isinstance(s.key, str), change)
+
+
+def delete_key(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    return at_spot(dice, frames, lambda s: True, drop_key)
+
+
+def empty_text(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    return at_spot(dice, frames, lambda s: isinstance(s.value, str) and s.value != "", put(""))
+
+
+def cut_text(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """The end of a text is lost."""
+
+    def change(container: Any, key: Any) -> None:
+        container[key] = container[key][: dice.randrange(len(container[key]))]
+
+    return at_spot(dice, frames, _is_text, change)
+
+
+def half_escape(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A text ends inside an escape, or with half a character."""
+    tail = dice.choice(("\\", "\\u", "\\ud83d", "\\u00", "\ud83d", "\udc00"))
+
+    def change(container: Any, key: Any) -> None:
+        at = dice.randint(0, len(container[key]))
+        keep = "" if dice.random() < 0.5 else container[key][at:]
+        container[key] = container[key][:at] + tail + keep
+
+    return at_spot(dice, frames, _is_text, change)
+
+
+def _is_text(spot: Spot) -> bool:
+    return spot.key in TEXT_FIELDS and isinstance(spot.value, str) and spot.value != ""
+
+
+def change_index(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    odd = dice.choice((0, 1, 2, 3, 7, -1, "0", None, 1.0, 10**20))
+    return at_spot(dice, frames, lambda s: s.key in INDEX_FIELDS, put(odd))
+
+
+def change_id(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    known = [s.value for f in frames for s in spots(f.payload) if s.key in ID_FIELDS]
+    odd = dice.choice([*known, "call_other", "", "null", None, 5])
+    return at_spot(dice, frames, lambda s: s.key in ID_FIELDS, put(odd))
+
+
+def change_finish(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    word = dice.choice(FINISH_WORDS)
+    having = [
+        n for n, f in enumerate(frames) if any(s.key in FINISH_FIELDS for s in spots(f.payload))
+    ]
+    if not having:
+        return frames
+    n = dice.choice(having)
+    spot = dice.choice([s for s in spots(frames[n].payload) if s.key in FINISH_FIELDS])
+    payload = changed(frames[n].payload, spot.path, put(word))
+    return replaced(frames, n, frames[n]._replace(payload=payload))
+
+
+def finish_everywhere(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """Some servers say a finish word on every frame that has the field."""
+    word = dice.choice(FINISH_WORDS)
+    there = {s.key for f in frames for s in spots(f.payload) if s.key in FINISH_FIELDS}
+    fields = there - {"status", "reason"} or there
+    out = []
+    for frame in frames:
+        payload = frame.payload
+        for spot in spots(payload):
+            if spot.key in fields:
+                payload = changed(payload, spot.path, put(word))
+        out.append(frame._replace(payload=payload))
+    return out
+
+
+def change_type(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A frame or a part of it calls itself something else, known or not."""
+    typed = [(n, s) for n, f in enumerate(frames) for s in spots(f.payload) if s.key in TYPE_FIELDS]
+    if not typed:
+        return frames
+    n, spot = dice.choice([t for t in typed if frames[t[0]].about] or typed)
+    words = {s.value for _, s in typed if isinstance(s.value, str)}
+    known = sorted(word for word in words if word != spot.value)
+    odd = dice.choice([*known, "something_new", "function", "custom", "", None])
+    payload = changed(frames[n].payload, spot.path, put(odd))
+    event = frames[n].event
+    if len(spot.path) == 1 and isinstance(odd, str) and dice.random() < 0.7:
+        event = odd
+    return replaced(frames, n, frames[n]._replace(payload=payload, event=event))
+
+
+def insert_error(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = dice.randint(0, len(frames))
+    payload = dice.choice(ERRORS)
+    event = str(payload.get("type", ""))
+    return [*frames[:n], Frame(payload, event), *frames[n:]]
+
+
+def insert_done(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    n = dice.randint(0, len(frames))
+    return [*frames[:n], Frame(Raw("[DONE]")), *frames[n:]]
+
+
+def insert_unknown(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A frame that nobody knows."""
+    n = dice.randint(0, len(frames))
+    odd: Any = dice.choice(
+        ({}, [], 7, "text", None, {"type": "new.event", "index": 0}, {"type": "x"}, {"a": 1},
+         {"choices": {}}, {"choices": [7]}, {"candidates": 5}, Raw("{"), Raw("not json"), Raw("{}{}"),
+         Raw('{"a":NaN}'), Comment(' log {"choices":[]}'))
+    )  # fmt: skip
+    return [*frames[:n], Frame(odd, "" if dice.random() < 0.5 else "new"), *frames[n:]]
+
+
+def not_json(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """The data of one frame is cut, or has something behind it."""
+    n = some(dice, frames)
+    if isinstance(frames[n].payload, Raw | Comment):
+        return frames
+    text = talk.style.data(frames[n].payload)
+    at = dice.randrange(len(text))
+    odd = dice.choice((text[:at], text[at:], text + text, text[:at] + "\n" + text[at:], text + "}"))
+    return replaced(frames, n, frames[n]._replace(payload=Raw(odd)))
+
+
+def key_twice(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """Beside its value, a field stands there once more with another."""
+    n = some(dice, frames)
+    if isinstance(frames[n].payload, Raw | Comment):
+        return frames
+    text = talk.style.data(frames[n].payload)
+    pairs = list(re.finditer(r'"(\w+)": ?("(?:[^"\\]|\\.)*"|-?\d+|null|true|false)', text))
+    if not pairs:
+        return frames
+    pair = dice.choice(pairs)
+    odd = dice.choice(('""', "null", "7", '"x"', "{}", pair[2]))
+    twin = f'"{pair[1]}":{odd}'
+    parts = (pair[0], twin) if dice.random() < 0.5 else (twin, pair[0])
+    text = text[: pair.start()] + ",".join(parts) + text[pair.end() :]
+    return replaced(frames, n, frames[n]._replace(payload=Raw(text)))
+
+
+def wrong_event(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """The event line says something else than the payload."""
+    n = some(dice, frames)
+    others = {f.event for f in frames} | {"", "new", "error", "message"}
+    event = dice.choice(sorted(others - {frames[n].event}))
+    return replaced(frames, n, frames[n]._replace(event=event))
+
+
+def extra_field(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A field more, of a name that is used elsewhere."""
+    n = some(dice, frames)
+    everywhere = [s for f in frames for s in spots(f.payload) if isinstance(s.key, str)]
+    objects = [s.path for s in spots(frames[n].payload) if isinstance(s.value, dict)]
+    if not everywhere or not isinstance(frames[n].payload, dict):
+        return frames
+    path = dice.choice([(), *objects])
+    spot = dice.choice(everywhere)
+    odd = spot.value if dice.random() < 0.7 else dice.choice(ODD_VALUES)
+
+    def change(container: Any, key: Any) -> None:
+        container[key] = odd
+
+    payload = changed(frames[n].payload, (*path, spot.key), change)
+    return replaced(frames, n, frames[n]._replace(payload=payload))
+
+
+FRAMEWISE: dict[str, FrameOp] = {
+    op.__name__: op
+    for op in (
+        drop, drop_several, duplicate, swap, move, repeat_later, repeat_run, splice, graft, cut,
+        retype, retype_text, rename_key, delete_key, empty_text, cut_text, half_escape, change_index,
+        change_id, change_finish, finish_everywhere, change_type, insert_error, insert_done,
+        insert_unknown, not_json, key_twice, wrong_event, extra_field,
+    )
+}  # fmt: skip
+
+
+# --- byte by byte ---------------------------------------------------------------------------------
+
+
+def cut_bytes(dice: Dice, body: bytes) -> bytes:
+    return body[: dice.randrange(len(body))]
+
+
+def flip(dice: Dice, body: bytes) -> bytes:
+    at = dice.randrange(len(body))
+    return body[:at] + bytes([body[at] ^ (1 << dice.randrange(8))]) + body[at + 1 :]
+
+
+def delete_bytes(dice: Dice, body: bytes) -> bytes:
+    at, size = _range(dice, body)
+    return body[:at] + body[at + size :]
+
+
+def duplicate_bytes(dice: Dice, body: bytes) -> bytes:
+    at, size = _range(dice, body)
+    return body[: at + size] + body[at : at + size] + body[at + size :]
+
+
+def insert_bytes(dice: Dice, body: bytes) -> bytes:
+    at = dice.randint(0, len(body))
+    return body[:at] + dice.randbytes(dice.choice((1, 1, 2, 5))) + body[at:]
+
+
+def insert_odd(dice: Dice, body: bytes) -> bytes:
+    """A NUL, a byte order mark, a line end, half a character … where none belongs."""
+    odd = dice.choice(
+        (b"\0", b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b"\n\n", b"\xf0\x9f", b"\xff", b'"', b"\\", b"{",
+         b"}", b":", b"\ndata: ", b"\n\ndata: {}\n\n", b"\xe2\x80\xa8", b"[DONE]", b"\n\ndata: [DONE]\n\n")
+    )  # fmt: skip
+    at = dice.randint(0, len(body))
+    return body[:at] + odd + body[at:]
+
+
+def move_bytes(dice: Dice, body: bytes) -> bytes:
+    at, size = _range(dice, body)
+    piece, rest = body[at : at + size], body[:at] + body[at + size :]
+    to = dice.randint(0, len(rest))
+    return rest[:to] + piece + rest[to:]
+
+
+def _range(dice: Dice, body: bytes) -> tuple[int, int]:
+    at = dice.randrange(len(body))
+    return at, dice.choice((1, 1, 2, 4, 16, 64, 200))
+
+
+BYTEWISE: dict[str, ByteOp] = {
+    op.__name__: op
+    for op in (cut_bytes, flip, delete_bytes, duplicate_bytes, insert_bytes, insert_odd, move_bytes)
+}
+
+
+class Mutant(NamedTuple):
+    """A damaged stream, what was done to it, and the calls that all its frames once said."""
+
+    body: bytes
+    done: tuple[str, ...]
+    said: list[Said]
+
+
+OPERATORS = (*FRAMEWISE, *BYTEWISE)
+
+
+def damaged(dice: Dice, talk: Talk) -> Mutant:
+    """One to three damages, mostly one."""
+    talk = replace(talk, said=list(talk.said))
+    frames, done = talk.frames, []
+    bytewise = dice.random() < 0.2
+    for _ in range(dice.choice((1, 1, 1, 1, 2, 3)) if not bytewise or dice.random() < 0.2 else 0):
+        name = dice.choice(tuple(FRAMEWISE))
+        if frames:
+            frames = FRAMEWISE[name](dice, frames, talk)
+            done.append(name)
+    body = talk.style.body(frames)
+    if bytewise and body:
+        name = dice.choice(tuple(BYTEWISE))
+        body = BYTEWISE[name](dice, body)
+        done.append(name)
+    return Mutant(body, tuple(done), talk.said)

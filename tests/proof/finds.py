@@ -1,0 +1,571 @@
+"""What damage found, as the smallest streams that show it: a name in, a body out.
+
+Each row once made the engine tell a call that nobody had said whole. A row holds if the engine tells
+nothing that the plain reader does not find in the same bytes (see ``judge``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tests.proof.talk import Frame, Raw, Style
+
+Payload: TypeAlias = "dict[str, Any] | str | bytes"
+HALF = "\ud83d"
+DONE = "[DONE]"
+
+# --- a few words of each wire -------------------------------------------------------------------
+
+
+def start(index: Any = 0, name: str = "pay", id: str = "A", **more: Any) -> Payload:
+    block = {"type": "tool_use", "id": id, "name": name, "input": {}, **more}
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(text: Any, index: int = 0, **more: Any) -> Payload:
+    inner = {"type": "input_json_delta", "partial_json": text, **more}
+    return {"type": "content_block_delta", "index": index, "delta": inner}
+
+
+def stop(index: int = 0) -> Payload:
+    return {"type": "content_block_stop", "index": index}
+
+
+def reason(word: Any = "tool_use") -> Payload:
+    return {"type": "message_delta", "delta": {"stop_reason": word}}
+
+
+END: Payload = {"type": "message_stop"}
+
+
+def chat(*entries: Any, finish: Any = None, **more: Any) -> Payload:
+    said = {"tool_calls": list(entries)} if entries else {}
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish, **more}]}
+
+
+def entry(text: Any = None, index: Any = 0, **more: Any) -> dict[str, Any]:
+    said = {} if text is None else {"function": {"arguments": text}}
+    return {"index": index, **said, **more}
+
+
+def named(text: Any = "", name: str = "pay", id: str = "A", index: int = 0) -> dict[str, Any]:
+    return {"index": index, "id": id, "function": {"name": name, "arguments": text}}
+
+
+def custom(text: Any, **more: Any) -> dict[str, Any]:
+    return {"index": 0, **more, "custom": {"input": text, **({"name": "pay"} if more else {})}}
+
+
+def item(kind: str, what: str, place: int = 0, **fields: Any) -> Payload:
+    said = {"type": what, "id": "it_1", **fields}
+    return {"type": f"response.output_item.{kind}", "output_index": place, "item": said}
+
+
+def function(kind: str, text: Any, call_id: str = "A", **more: Any) -> Payload:
+    return item(kind, "function_call", call_id=call_id, name="pay", arguments=text, **more)
+
+
+def event(kind: str, **fields: Any) -> Payload:
+    return {"type": f"response.{kind}", "output_index": 0, "item_id": "it_1", **fields}
+
+
+def over(*output: Any, kind: str = "completed", **more: Any) -> Payload:
+    return {
+        "type": f"response.{kind}",
+        "response": {"output": list(output), "status": kind, **more},
+    }
+
+
+def numbered(events: dict[float, Payload]) -> tuple[Payload, ...]:
+    """Events with their sequence numbers, in the order in which they come."""
+    return tuple({**e, "sequence_number": int(n)} for n, e in events.items() if isinstance(e, dict))
+
+
+def part(finish: str | None = None, **fields: Any) -> Payload:
+    candidate: dict[str, Any] = {"index": 0, "content": {"parts": [fields]}}
+    return {"candidates": [candidate | ({"finishReason": finish} if finish else {})]}
+
+
+def called(finish: str | None = None, **fields: Any) -> Payload:
+    return part(finish, functionCall=fields)
+
+
+def value(text: Any, path: str = "$.to", **more: Any) -> Payload:
+    piece = {"jsonPath": path, "stringValue": text, "willContinue": True}
+    return called(partialArgs=[piece], willContinue=True, **more)
+
+
+def step(kind: str, index: int = 0, **fields: Any) -> Payload:
+    return {"event_type": f"step.{kind}", "index": index, **fields}
+
+
+def step_start(**more: Any) -> Payload:
+    return step("start", step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
+                               **more})  # fmt: skip
+
+
+def interaction(status: Any) -> Payload:
+    return {"event_type": "interaction.completed", "interaction": {"status": status}}
+
+
+def cohere(kind: str, said: Any = None, index: int = 0) -> Payload:
+    inner = {} if said is None else {"delta": {"message": {"tool_calls": said}}}
+    return {"type": f"tool-call-{kind}", "index": index, **inner}
+
+
+def cohere_start(text: Any = "", name: str = "pay", id: str = "A") -> Payload:
+    return cohere("start", {"id": id, "function": {"name": name, "arguments": text}})
+
+
+def cohere_end(word: Any) -> Payload:
+    return {"type": "message-end", "delta": {"finish_reason": word}}
+
+
+def line(*entries: Any, **more: Any) -> Payload:
+    return {"message": {"content": "", "tool_calls": list(entries)}, "done": False, **more}
+
+
+def bedrock(kind: str, index: Any = 0, **fields: Any) -> dict[str, Any]:
+    return {"": kind, "contentBlockIndex": index, **fields}
+
+
+def use(name: str = "pay") -> dict[str, Any]:
+    return bedrock("contentBlockStart", start={"toolUse": {"toolUseId": "A", "name": name}})
+
+
+def aws_stop(word: Any) -> dict[str, Any]:
+    return {"": "messageStop", "stopReason": word}
+
+
+METADATA = {"": "metadata", "usage": {}}
+
+# --- the finds --------------------------------------------------------------------------------------
+
+WHOLE = '{"to":"me"}'
+NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", "stop", 5, {})
+Find: TypeAlias = tuple[str, tuple[Payload, ...]]
+
+FINDS: dict[str, Find] = {
+    # never closed, or closed by nothing known
+    "a block that never stopped is not {}": ("anthropic", (start(), reason(), END)),
+    "an input in the start does not count without a stop": (
+        "anthropic", (start(input={"to": "me"}), END)),
+    "the end mark without a reason is no normal end": ("anthropic", (start(), stop(), END)),
+    "an unknown reason makes no {}": ("anthropic", (start(), stop(), reason("SAFETY"), END)),
+    "a converse block that never stopped is not {}": (
+        "bedrock", (use(), aws_stop("tool_use"), METADATA)),
+    "a converse block that begins after the end": (
+        "bedrock", (aws_stop("tool_use"), use(), METADATA)),
+    "an unknown converse reason makes no {}": (
+        "bedrock", (use(), bedrock("contentBlockStop"), aws_stop("whatever"), METADATA)),
+    "a cohere call that never ended is not {}": ("cohere", (cohere_start(), cohere_end("TOOL_CALL"))),
+    "an unknown cohere reason makes no {}": (
+        "cohere", (cohere_start(), cohere("end"), cohere_end("whatever"))),
+    "a step that never stopped is not {}": (
+        "gemini_interactions", (step_start(), interaction("requires_action"))),
+    "an unknown status makes no {}": (
+        "gemini_interactions", (step_start(), step("stop"), interaction("whatever"))),
+    "an item that was never done is not {}": ("openai_responses", (function("added", ""), over())),
+    "a shell call that was never done": (
+        "openai_responses",
+        (item("added", "shell_call", call_id="A", action={"commands": ["ls"]}), over())),
+    "a web search that was never done": (
+        "openai_responses", (item("added", "web_search_call", action={"query": "q"}), over())),
+    "a text tool that was never done": (
+        "openai_responses",
+        (item("added", "custom_tool_call", call_id="A", name="pay", input=""),
+         event("custom_tool_call_input.delta", delta="half"), over())),
+    "an unknown done_reason makes no {}": (
+        "ollama", (line({"function": {"name": "pay"}}), {"done": True, "done_reason": "whatever"})),
+    "a call without args in a candidate that was blocked": (
+        "gemini", (called("whatever", name="pay"),)),
+    # chat: what ends a choice
+    **{
+        f"chat: {word!r} on the first chunk is no normal end": (
+            "openai_chat", (chat(named(), finish=word), chat(entry(WHOLE)), chat(finish="stop"), DONE))
+        for word in NO_END
+    },
+    "chat: [DONE] alone ends no text tool": (
+        "openai_chat", (chat(custom("half", id="A", type="custom")), DONE)),
+    "chat: length ends no text tool": (
+        "openai_chat", (chat(custom("half", id="A", type="custom"), finish="length"), DONE)),
+    "chat: a failing finish word, then [DONE]": (
+        "openai_chat", (chat(named(WHOLE), finish="error"), DONE)),
+    "chat: an error in the choice, then [DONE]": (
+        "openai_chat", (chat(named(WHOLE)), chat(error={"message": "x"}), DONE)),
+    "mistral: a failing finish word, then [DONE]": (
+        "mistral", (chat(named(WHOLE), finish="error"), DONE)),
+    # started twice
+    "a start said twice": ("anthropic", (start(), start(), delta(WHOLE), stop(), reason(), END)),
+    "a start said again after its fragments": (
+        "anthropic", (start(), delta('{"to"'), start(), stop(), reason(), END)),
+    "a converse start said twice": (
+        "bedrock",
+        (use(), use(), bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
+    "a cohere start said twice": (
+        "cohere", (cohere_start(), cohere_start(id="B"), cohere("end"), cohere_end("TOOL_CALL"))),
+    "a step started twice": (
+        "gemini_interactions",
+        (step_start(), step_start(id="B"), step("stop"), interaction("requires_action"))),
+    "chat: another id on the same index before any text": (
+        "openai_chat", (chat(named()), chat(named(WHOLE, id="B")), chat(finish="stop"), DONE)),
+    "an item whose call_id changes is one call": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.done", arguments=WHOLE),
+         function("done", WHOLE, "B"), over())),
+    "a final copy with another call_id is the same call": (
+        "openai_responses",
+        (function("done", WHOLE),
+         over({"type": "function_call", "id": "it_1", "call_id": "B", "name": "pay",
+               "arguments": WHOLE}))),
+    # fragments that could not be read
+    **{
+        f"a fragment that is {odd!r}": (
+            "anthropic",
+            (start(), delta('{"to":"m'), delta(odd), delta('e"}'), stop(), reason(), END))
+        for odd in (5, None, {"a": 1}, ["x"])
+    },
+    **{
+        f"chat: a fragment that is {odd!r}": (
+            "openai_chat",
+            (chat(named('{"to":"m')), chat(entry(odd)), chat(entry('e"}')), chat(finish="stop"), DONE))
+        for odd in (5, {"a": 1}, ["x"], True)
+    },
+    "chat: an object after a whole text": (
+        "openai_chat",
+        (chat(named(WHOLE)), chat(entry({"text": "x"})), chat(finish="stop"), DONE)),
+    "chat: all that came was a number": ("openai_chat", (chat(named(5), finish="stop"), DONE)),
+    "a delta without a type": (
+        "anthropic",
+        (start(), delta('{"to":"m'),
+         {"type": "content_block_delta", "index": 0, "delta": {"partial_json": "x"}}, delta('e"}'),
+         stop(), reason(), END)),
+    "a delta that is no object": (
+        "anthropic",
+        (start(), {"type": "content_block_delta", "index": 0, "delta": "x"}, delta(WHOLE), stop(),
+         reason(), END)),
+    "a delta of an unknown kind inside a call": (
+        "anthropic", (start(), delta("x", type="new_delta"), stop(), reason(), END)),
+    "an input under another key in the start": (
+        "anthropic",
+        ({"type": "content_block_start", "index": 0,
+          "content_block": {"type": "tool_use", "id": "A", "name": "pay", "INPUT": {"to": "me"}}},
+         stop(), reason(), END)),
+    "an unknown event that brings text but no place": (
+        "anthropic",
+        (start(), delta('{"to":"m'), {"type": "new.event", "delta": {"partial_json": "x"}},
+         delta('e"}'), stop(), reason(), END)),
+    "an event without a type between the fragments": (
+        "anthropic",
+        (start(), delta('{"to":"m'), {"a": 1}, delta('e"}'), stop(), reason(), END)),
+    "cohere: an unknown event that brings text but no place": (
+        "cohere",
+        (cohere_start('{"to":"m'), {"type": "new.event", "delta": {"message": {"tool_calls": {}}}},
+         cohere("delta", {"function": {"arguments": 'e"}'}}), cohere("end"), cohere_end("TOOL_CALL"))),
+    "interactions: an unknown event that brings text but no place": (
+        "gemini_interactions",
+        (step_start(), {"event_type": "new.event", "delta": {"arguments": "x"}},
+         step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), step("stop"),
+         interaction("requires_action"))),
+    "a fragment under another key": (
+        "anthropic",
+        (start(), {"type": "content_block_delta", "index": 0,
+                   "delta": {"type": "input_json_delta", "PARTIAL_JSON": WHOLE}},
+         stop(), reason(), END)),
+    "an unknown event at the place of a call": (
+        "anthropic",
+        (start(), {"type": "new_event", "index": 0, "delta": {"partial_json": "x"}}, stop(), reason(),
+         END)),
+    "a payload that is no object": (
+        "anthropic", (start(), "7", delta(WHOLE), stop(), reason(), END)),
+    "a fragment that belongs to no block": (
+        "anthropic",
+        (start(), delta('{"to":"m'), delta("x", 7), delta('e"}'), stop(), reason(), END)),
+    "the stop that is a fragment": (
+        "anthropic",
+        (start(), {"type": "content_block_stop", "index": 0,
+                   "delta": {"type": "input_json_delta", "partial_json": WHOLE}}, reason(), END)),
+    "the end mark that is a fragment": (
+        "anthropic",
+        (start(), stop(), {"type": "message_stop", "index": 0,
+                           "delta": {"type": "input_json_delta", "partial_json": WHOLE}})),
+    "a fragment that comes after the stop": (
+        "anthropic", (start(), stop(), delta(WHOLE), reason(), END)),
+    "chat: a delta that is no object": (
+        "openai_chat",
+        (chat(named('{"to":"m')), {"choices": [{"index": 0, "delta": False}]}, chat(entry('e"}')),
+         chat(finish="stop"), DONE)),
+    "chat: a function that is a text": (
+        "openai_chat",
+        (chat(named('{"to":"m')), chat(entry(function="x")), chat(entry('e"}')), chat(finish="stop"),
+         DONE)),
+    "chat: choices that are an object": (
+        "openai_chat",
+        (chat(named('{"to":"m')), {"choices": {"delta": {}}}, chat(entry('e"}')), chat(finish="stop"),
+         DONE)),
+    "chat: arguments under another key": (
+        "openai_chat",
+        (chat({"index": 0, "id": "A", "function": {"name": "pay", "argument": WHOLE}}),
+         chat(finish="stop"), DONE)),
+    "chat: a fragment on an index that no call has": (
+        "openai_chat",
+        (chat(named('{"to":"m')), chat(entry("x", 7)), chat(entry('e"}')), chat(finish="stop"), DONE)),
+    "mistral: arguments under another key": (
+        "mistral",
+        (chat({"index": 0, "id": "A", "function": {"name": "pay", "argument": WHOLE}},
+              finish="tool_calls"), DONE)),
+    "cohere: a delta that is a text": (
+        "cohere",
+        (cohere_start('{"to":"m'), {"type": "tool-call-delta", "index": 0, "delta": "x"},
+         cohere("delta", {"function": {"arguments": 'e"}'}}), cohere("end"), cohere_end("TOOL_CALL"))),
+    "cohere: a delta without arguments": (
+        "cohere",
+        (cohere_start(), cohere("delta", {"function": {}}), cohere("end"), cohere_end("TOOL_CALL"))),
+    "cohere: a number between the fragments": (
+        "cohere",
+        (cohere_start('{"to":"m'), "7", cohere("delta", {"function": {"arguments": 'e"}'}}),
+         cohere("end"), cohere_end("TOOL_CALL"))),
+    "converse: an input under another key": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta={"toolUse": {"INPUT": WHOLE}}),
+         bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
+    "converse: a delta that is a list": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta=[1]), bedrock("contentBlockStop"),
+         aws_stop("tool_use"), METADATA)),
+    "interactions: a delta under another key": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "argument": WHOLE}),
+         step("stop"), interaction("requires_action"))),
+    "interactions: a delta of an unknown kind": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "", "arguments": WHOLE}), step("stop"),
+         interaction("requires_action"))),
+    "interactions: arguments of another call at the place of this one": (
+        "gemini_interactions",
+        (step_start(),
+         step("delta", delta={"type": "mcp_server_tool_call", "id": "B", "arguments": {"to": "me"}}),
+         step("stop"), interaction("requires_action"))),
+    "a start and a fragment whose index cannot be read": (
+        "anthropic",
+        (start(1.5, id="B"), start(1), delta('{"t', 1),
+         {"type": "content_block_delta", "x_index": 1,
+          "delta": {"type": "input_json_delta", "partial_json": "o"}},
+         delta('":"me"}', 1), stop(1), reason(), END)),
+    "mistral: arguments under another key in the second of two entries": (
+        "mistral",
+        (chat(named(WHOLE), {"index": 1, "id": "B", "function": {"name": "pay", "argument": "{}"}},
+              finish="tool_calls"), DONE)),
+    "chat: arguments under another key in the second of two entries": (
+        "openai_chat",
+        (chat(named(WHOLE), {"index": 1, "id": "B", "function": {"name": "pay", "argument": "{}"}},
+              finish="tool_calls"), DONE)),
+    "a converse event that is a text": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": '{"to":"m'}}),
+         {"": "", "number": "text"},
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": 'e"}'}}),
+         bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
+    "chat: arguments under a key with a dot in it": (
+        "openai_chat",
+        (chat({"index": 0, "id": "A", "function": {"name": "pay", "a.b": WHOLE}}), chat(finish="stop"),
+         DONE)),
+    "mistral: arguments under a key with a dot in it": (
+        "mistral",
+        (chat({"index": 0, "id": "A", "function": {"name": "pay", "a.b": WHOLE}},
+              finish="tool_calls"), DONE)),
+    "ollama: arguments under a key with a dot in it": (
+        "ollama",
+        (line({"function": {"name": "pay", "a.b": {"to": "me"}}}),
+         {"done": True, "done_reason": "stop"})),
+    "gemini: args under a key with a dot in it": (
+        "gemini", (called("STOP", **{"name": "pay", "a.b": {"to": "me"}}),)),
+    "a function call without its arguments": (
+        "openai_responses", (item("done", "function_call", call_id="A", name="pay"), over())),
+    "a call without text whose response never ends": (
+        "openai_responses", (item("done", "mcp_call", name="pay", arguments=""),)),
+    "chat: a choice that is null": (
+        "openai_chat",
+        (chat(named('{"to":"m')), {"choices": [None]}, chat(entry('e"}')), chat(finish="stop"), DONE)),
+    "interactions: an object after a fragment": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": '{"to"'}),
+         step("delta", delta={"type": "arguments_delta", "arguments": {"text": "x"}}), step("stop"),
+         interaction("requires_action"))),
+    "ollama: arguments under another key": (
+        "ollama",
+        (line({"function": {"name": "pay", "argument": {"to": "me"}}}),
+         {"done": True, "done_reason": "stop"})),
+    "gemini: args under another key": ("gemini", (called("STOP", name="pay", arg={"to": "me"}),)),
+    "gemini: code that is no text": (
+        "gemini", (part("STOP", executableCode={"language": "PYTHON", "code": [1]}),)),
+    "gemini: candidates that are a text, inside a call": (
+        "gemini",
+        (called(name="pay", willContinue=True), value("m"), {"candidates": "x"}, called("STOP"))),
+    "gemini: content that is a text, inside a call": (
+        "gemini",
+        (called(name="pay", willContinue=True), value("m"),
+         {"candidates": [{"index": 0, "content": "x"}]}, called("STOP"))),
+    "gemini: a functionCall that is a text, inside a call": (
+        "gemini",
+        (called(name="pay", willContinue=True), value("m"), part(functionCall="x"), called("STOP"))),
+    "gemini: a value of the wrong kind": (
+        "gemini", (called(name="pay", willContinue=True), value({}), called("STOP"))),
+    "gemini: partialArgs that hold a text": (
+        "gemini",
+        (called(name="pay", willContinue=True), called(partialArgs=["x"], willContinue=True),
+         value("m"), called("STOP"))),
+    "gemini: a willContinue that cannot be read": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "m", "willContinue": True}],
+                willContinue=2**64))),
+    "gemini: a willContinue under another key": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "m", "willContinue": True}],
+                x_willContinue=True), called("STOP"))),
+    # half characters, and bytes that are no UTF-8
+    **{
+        f"{wire}: a name with half a character": (wire, body)
+        for wire, body in {
+            "anthropic": (start(name=f"pay{HALF}"), delta(WHOLE), stop(), reason(), END),
+            "openai_chat": (chat(named(WHOLE, f"pay{HALF}"), finish="stop"), DONE),
+            "gemini": (called("STOP", name=f"pay{HALF}", args={"to": "me"}),),
+            "cohere": (cohere_start(WHOLE, f"pay{HALF}"), cohere("end"), cohere_end("TOOL_CALL")),
+            "ollama": (line({"function": {"name": f"pay{HALF}", "arguments": {"to": "me"}}}),),
+            "bedrock": (use(f"pay{HALF}"),
+                        bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}),
+                        bedrock("contentBlockStop")),
+            "gemini_interactions": (
+                step_start(name=f"pay{HALF}"),
+                step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), step("stop")),
+        }.items()
+    },
+    **{
+        f"{wire}: half a character in a value": (wire, body)
+        for wire, body in {
+            "anthropic": (start(), delta('{"to":"' + HALF + '"}'), stop(), reason(), END),
+            "openai_chat": (chat(named('{"to":"' + HALF + '"}'), finish="stop"), DONE),
+            "gemini": (called("STOP", name="pay", args={"to": HALF}),),
+            "cohere": (cohere_start('{"to":"' + HALF + '"}'), cohere("end")),
+            "ollama": (line({"function": {"name": "pay", "arguments": {"to": HALF}}}),),
+        }.items()
+    },
+    "chat: a text tool whose index another call takes": (
+        "openai_chat",
+        (chat(custom("half", id="A", type="custom")), chat(named(WHOLE, id="B")), chat(finish="stop"),
+         DONE)),
+    "chat: text of a text tool after the end": (
+        "openai_chat",
+        (chat(custom("one", id="A", type="custom")), chat(finish="stop"), chat(custom(" two")))),
+    "a fragment without an index, with two calls open": (
+        "anthropic",
+        (start(), start(1, id="B"), {"type": "content_block_delta",
+                                     "delta": {"type": "input_json_delta", "partial_json": WHOLE}},
+         stop(), stop(1), reason(), END)),
+    "chat: an id that is an object": (
+        "openai_chat",
+        (chat({"index": 0, "id": {"a": 1}, "function": {"name": "pay", "arguments": WHOLE}}),
+         chat(finish="stop"), DONE)),
+    "chat: half a character in a text tool": (
+        "openai_chat",
+        (chat(custom(f"x{HALF}", id="A", type="custom")), chat(finish="stop"), DONE)),
+    "gemini: half a character in a partial value": (
+        "gemini", (called(name="pay", willContinue=True), value(HALF), called("STOP"))),
+    # other
+    "a place that something else takes": (
+        "gemini_interactions",
+        (step_start(), step("start", step={"type": "thought"}), step("stop"),
+         interaction("requires_action"))),
+    "a converse event that nobody knows, with text": (
+        "bedrock",
+        (use(), {"": "newEvent", "delta": {"toolUse": {"input": "x"}}}, bedrock("contentBlockStop"),
+         aws_stop("tool_use"), METADATA)),
+    "a converse event that is a number": (
+        "bedrock",
+        (use(), {"": "newEvent", "number": 7}, bedrock("contentBlockStop"), aws_stop("tool_use"),
+         METADATA)),
+    "a line of a frame that is no data": (
+        "mistral",
+        (chat(named('{"to":"m')), b'data: {"choices":\n[{"index":0,"delta":{"tool_calls":[{"index":0,'
+         b'"function":{"arguments":"x"}}]}}]}\n\n', chat(entry('e"}')), chat(finish="stop"), DONE)),
+    "a web search whose action is a number": (
+        "openai_responses", (item("done", "web_search_call", action=-1), over())),
+    "a converse delta that says nothing": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta={}), bedrock("contentBlockStop"),
+         aws_stop("tool_use"), METADATA)),
+    "a computer call without an action": (
+        "openai_responses", (item("done", "computer_call", call_id="A", status="completed"), over())),
+    "an item that is added again after it was done": (
+        "openai_responses",
+        numbered({1: item("added", "file_search_call", queries=[]),
+                  2: item("done", "file_search_call", queries=["q"]),
+                  1.5: item("added", "file_search_call", queries=[]),
+                  3: over({"type": "file_search_call", "id": "it_1", "queries": ["q"]})})),
+    "gemini: a part that says nothing, inside a call": (
+        "gemini",
+        (called(name="pay", willContinue=True), part(), value("m"), called("STOP"))),
+    "arguments of an item that are a number": (
+        "openai_responses", (function("done", 5), over())),
+    "a shell call whose action has another name": (
+        "openai_responses", (item("done", "local_shell_call", call_id="A", acti={"type": "x"}), over())),
+    "two copies that differ, and nothing to decide": (
+        "openai_responses",
+        (event("custom_tool_call_input.done", input="one"),
+         item("done", "custom_tool_call", call_id="A", name="pay", input="two"), over())),
+    "two copies that differ, with a hole between them": (
+        "openai_responses",
+        numbered({11: event("code_interpreter_call_code.done", code="one"),
+                  15: item("done", "code_interpreter_call", code="two", outputs=[])})),
+    "a step that starts after the end": (
+        "anthropic", (start(), stop(), reason(), start(1, input={"to": "me"}))),
+    "code that is empty is not {}": (
+        "openai_responses",
+        (item("done", "code_interpreter_call", code="", outputs=[]), over())),
+    "an unknown field is quoted again and again": (
+        "openai_responses",
+        ({"type": "response.created", "response": {"id": "r"}},
+         event("mcp_call.in_progress", arguments="{}"))),
+    "incomplete for an unknown reason": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.delta", delta=WHOLE),
+         over(kind="incomplete", incomplete_details={"reason": "whatever"}))),
+    "an item that says it failed": (
+        "openai_responses", (function("done", WHOLE, status="failed"), over())),
+    "a non-empty final response without the call": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.delta", delta=WHOLE),
+         over({"type": "message", "id": "m", "content": []}))),
+    "a hole in the numbering": (
+        "openai_responses",
+        numbered({1: function("added", ""), 5: function("done", ""), 6: over()})),
+    "a tool whose input is elsewhere": (
+        "openai_responses",
+        (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),
+}  # fmt: skip
+
+FRAMINGS = {"ollama": "lines", "bedrock": "aws"}
+
+
+def body_of(find: Find) -> bytes:
+    """The bytes of a find; what is bytes already stays as it is."""
+    wire, payloads = find
+    frame: Callable[[Any], Frame] = _aws if wire == "bedrock" else _plain
+    style = Style(FRAMINGS.get(wire, "sse"), events=False)
+    return b"".join(p if isinstance(p, bytes) else style.write(frame(p)) for p in payloads)
+
+
+def _plain(payload: Any) -> Frame:
+    return Frame(Raw(payload) if isinstance(payload, str) else payload)
+
+
+def _aws(payload: dict[str, Any]) -> Frame:
+    said = {
+        k: v
+        for k, v in payload.items()
+        if k and (k != "contentBlockIndex" or payload[""].startswith("content"))
+    }
+    return Frame(said, payload[""])

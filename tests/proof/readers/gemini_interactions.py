@@ -1,0 +1,127 @@
+"""Gemini Interactions, read plainly: a call is a step, known by its index (see ``places``).
+
+Arguments come as JSON text in fragments, or as an object in the step's start or in a delta. The
+final interaction says the steps again and counts where none was heard.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.proof.frames import sse
+from tests.proof.readers.anthropic import kind_of
+from tests.proof.readers.places import Places, rough_place
+from tests.proof.readers.said import Open, Reading, name_in, place_in, sound_object, text_in
+
+NAMED = {"function_call", "mcp_server_tool_call"}
+CALLS = NAMED | {"code_execution_call", "file_search_call", "google_maps_call", "google_search_call",
+                 "processing_call", "retrieval_call", "url_context_call"}  # fmt: skip
+NORMAL = {"completed", "requires_action", "requires_continuation"}
+KNOWN = {"incomplete", "budget_exceeded"}
+FAILING = {"failed", "cancelled"}
+OTHER = {"text", "text_annotation_delta", "thought_summary", "thought_signature", "image", "audio",
+         "video", "document"}  # fmt: skip
+GOING_ON = {"", "in_progress", "queued"}
+
+
+def read(body: bytes) -> Reading:
+    steps, status, started = Places(), "", False
+    for payload in sse(body):
+        said, kind = payload.value, kind_of(payload, "event_type")
+        if payload.word:
+            if status:
+                break
+            continue
+        if not isinstance(said, dict):
+            steps.lost(rough_place(payload))
+            continue
+        place = place_in(said.get("index"))
+        if kind == "step.start":
+            started = True
+            steps.start(place, call_in(said.get("step")))
+            if carries_text(said.get("delta")):
+                steps.lost(place)
+        elif kind == "step.delta":
+            hear_delta(steps, place, said.get("delta"))
+        elif kind == "step.stop":
+            if carries_text(said.get("delta")):
+                steps.lost(place)
+            steps.stop(place)
+        elif kind == "error":
+            status = "failed"
+            break
+        elif kind in ("interaction.created", "interaction.completed", "interaction.status_update"):
+            inner = said.get("interaction")
+            inner = inner if isinstance(inner, dict) else {}
+            if kind == "interaction.completed" and not started:
+                restated(steps, inner.get("steps"))
+            word = said.get("status") if kind.endswith("update") else inner.get("status")
+            word = text_in(word) or ("completed" if kind.endswith("completed") else "")
+            if status not in FAILING and word not in GOING_ON:
+                status = word
+            if inner.get("errors"):
+                status = "failed"
+        else:
+            steps.unknown(place, said.get("event_type", said.get("type")), said)
+    if status in FAILING:
+        steps.reading.ended = "failed"
+    elif status:
+        steps.end("normal" if status in NORMAL else "length" if status in KNOWN else "other")
+    return steps.reading
+
+
+def call_in(step: Any) -> Open | None:
+    kind = text_in(step.get("type")) if isinstance(step, dict) else ""
+    if kind not in CALLS:
+        return None
+    own = text_in(step.get("retrieval_type")) or kind.removesuffix("_call")
+    name = name_in(step.get("name")) if kind in NAMED else own
+    runs_on = "client" if kind == "function_call" else "provider"
+    id = text_in(step.get("id"))
+    call = Open(id or None, name, runs_on, kind=kind, given=step.get("arguments"))
+    if isinstance(call.given, str):
+        call.fragments, call.given = [call.given] if call.given else [], None
+    return call
+
+
+def carries_text(delta: Any) -> bool:
+    """A delta where none belongs: it may have been somebody's arguments."""
+    return isinstance(delta, str) or (isinstance(delta, dict) and "arguments" in delta)
+
+
+def hear_delta(steps: Places, place: int | None, delta: Any) -> None:
+    kind = text_in(delta.get("type")) if isinstance(delta, dict) else ""
+    call = steps.at.get(place) if place is not None else None
+    if kind == "arguments_delta" or kind in CALLS:
+        said = delta.get("arguments")
+        if call is not None and is_of_another(call, kind, delta):
+            steps.lost(place)
+        elif call is not None and call.closed and text_in(delta.get("id")) == call.id:
+            return  # said again after its end, and nobody else's
+        elif isinstance(said, dict):
+            whole(steps, place, call, said)
+        elif said is not None or kind == "arguments_delta":
+            steps.fragment(place, said)
+    elif kind not in OTHER or "arguments" in delta:
+        steps.lost(place)
+
+
+def is_of_another(call: Open, kind: str, delta: dict[str, Any]) -> bool:
+    """Does it say that it belongs to a call of another type, or of another id?"""
+    id = text_in(delta.get("id"))
+    return (kind in CALLS and kind != call.kind) or bool(id and call.id and id != call.id)
+
+
+def whole(steps: Places, place: int | None, call: Open | None, said: dict[str, Any]) -> None:
+    """A delta with all arguments at once; an empty object says nothing."""
+    if said and call is not None and not call.closed and not call.text and sound_object(said):
+        call.fragments.append(json.dumps(said))
+    elif said:
+        steps.fragment(place, None)
+
+
+def restated(steps: Places, listed: Any) -> None:
+    for index, step in enumerate(listed if isinstance(listed, list) else ()):
+        steps.start(index, call_in(step))
+        steps.stop(index)

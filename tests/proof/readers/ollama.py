@@ -1,0 +1,59 @@
+"""Ollama's own API, read plainly: every entry of ``tool_calls`` is a whole call.
+
+A call without arguments counts only if the answer is then done with a known word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.proof.frames import lines
+from tests.proof.readers.said import Heard, Reading, exact, name_in, sound_object, text_in, unknown
+
+NORMAL = {"stop", "load", "unload"}
+FUNCTION_FIELDS = {"name", "arguments", "index", "description"}
+
+
+def read(body: bytes) -> Reading:
+    reading, empty = Reading(), list[Heard]()
+    for payload in lines(body):
+        said = payload.value
+        if not isinstance(said, dict):
+            continue
+        if said.get("error") is not None:
+            reading.ended = "failed"
+            break
+        message = said.get("message") if said.get("message") is not None else said
+        entries = message.get("tool_calls") if isinstance(message, dict) else None
+        entries = [entries] if isinstance(entries, dict) else entries
+        for entry in entries if isinstance(entries, list) else ():
+            heard, stated = call_in(entry)
+            if heard is not None:
+                (reading.calls if stated else empty).append(heard)
+        if said.get("done") is True:
+            word = "stop" if said.get("done_reason") is None else text_in(said["done_reason"])
+            reading.ended = (
+                "normal" if word in NORMAL else "length" if word == "length" else "other"
+            )
+            break
+    if reading.ended == "normal":
+        reading.calls += empty
+    return reading
+
+
+def call_in(entry: Any) -> tuple[Heard | None, bool]:
+    """The call of an entry, and whether its arguments were stated at all."""
+    function = entry.get("function") if isinstance(entry, dict) else None
+    if not isinstance(function, dict):
+        return None, False
+    name, said = name_in(function.get("name")), function.get("arguments")
+    stated = bool(said) or isinstance(said, dict)
+    if isinstance(said, str):
+        said = exact(said) if said.strip() else {}
+    elif said is None and not unknown(function, FUNCTION_FIELDS):
+        said = {}
+    if not name or not isinstance(said, dict) or not sound_object(said):
+        return None, False
+    id = entry.get("id")
+    id = id if isinstance(id, str) else str(id) if isinstance(id, int) else ""
+    return Heard(id or None, name, said, ids=frozenset({id} if id else ())), stated

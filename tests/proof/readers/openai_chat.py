@@ -1,0 +1,300 @@
+"""OpenAI Chat Completions and its imitators, read plainly.
+
+A call is what the entries of one ``index`` (else id, else the last one) of a choice say. Nothing
+closes it but a finish of its choice with a known word; ``[DONE]`` alone counts for whole objects.
+An argument field that cannot be read taints its call, or all of its choice if it names none.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.proof.frames import UNREAD, sse
+from tests.proof.readers.said import (
+    Open,
+    Reading,
+    arguments_of,
+    exact,
+    nothing,
+    place_in,
+    said_in,
+    sound_object,
+    text_in,
+    unknown,
+)
+
+NORMAL = {"stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence",
+          "COMPLETE", "STOP"}  # fmt: skip
+KNOWN = {"length", "max_tokens", "MAX_TOKENS", "model_length", "content_filter", "refusal",
+         "model_context_window_exceeded"}  # fmt: skip
+FAILING = {"error", "insufficient_system_resource", "network_error", "abort", "sensitive",
+           "malformed_function_call"}  # fmt: skip
+FUNCTION_FIELDS = {"name", "arguments", "description", "parameters", "strict"}
+
+
+def read(body: bytes, normal: set[str] = NORMAL, known: set[str] = KNOWN) -> Reading:
+    reading = Reading()
+    choices: dict[int, Choice] = {}
+    for payload in sse(body):
+        said = payload.value
+        if payload.word:
+            for choice in choices.values():
+                choice.end(reading, "done")
+            break
+        if payload.error or failure_in(said):
+            reading.ended = "failed"
+            break
+        listed = said.get("choices") if isinstance(said, dict) else UNREAD
+        if isinstance(listed, dict) or listed is UNREAD or not isinstance(listed, list | None):
+            taint(choices, None)
+            continue
+        for entry in listed or ():
+            number = place_in(entry.get("index", 0)) if isinstance(entry, dict) else None
+            if number is None:
+                taint(choices, None)
+                continue
+            choice = choices.setdefault(number, Choice(number))
+            choice.hear(entry.get("delta"))
+            word = text_in(entry.get("finish_reason"))
+            if entry.get("error") or word in FAILING:
+                reading.ended = "failed"
+            if reading.ended != "failed" and word:
+                choice.end(
+                    reading, "normal" if word in normal else "length" if word in known else "other"
+                )
+    for choice in choices.values():
+        choice.tell_empty(reading)
+    return reading
+
+
+def failure_in(said: Any) -> bool:
+    """An error at the top, in a choice or in its delta: nothing that is open becomes whole."""
+    if not isinstance(said, dict):
+        return False
+    groq = said.get("x_groq")
+    return bool(said.get("error")) or (isinstance(groq, dict) and bool(groq.get("error")))
+
+
+def taint(choices: dict[int, Choice], number: int | None) -> None:
+    for choice in choices.values():
+        if number in (None, choice.number):
+            choice.taint()
+
+
+class Choice:
+    """The calls of one choice."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.calls: list[Open] = []
+        self.by_index: dict[int, Open] = {}
+        self.row: list[Open] = []
+        self.legacy: Open | None = None
+
+    def taint(self) -> None:
+        for call in self.calls:
+            if not call.state.get("told"):
+                call.tainted = True
+
+    def hear(self, delta: Any) -> None:
+        if delta is None:
+            return
+        entries = delta.get("tool_calls") if isinstance(delta, dict) else UNREAD
+        if isinstance(entries, dict):
+            entries = [entries]
+        if entries is UNREAD or not isinstance(entries, list | None):
+            self.taint()
+            entries = ()
+        entries = entries or ()
+        for position, entry in enumerate(entries):
+            self.entry(entry, position, len(entries))
+        if isinstance(delta, dict) and delta.get("function_call") is not None:
+            self.legacy_call(delta["function_call"])
+
+    def entry(self, entry: Any, position: int, of: int) -> None:
+        if not isinstance(entry, dict):
+            return self.taint()
+        index, id = place_in(entry.get("index")), said_in(entry.get("id"))
+        if isinstance(entry.get("id"), int | float):
+            id = json.dumps(entry["id"])
+        if index is None and entry.get("index") is not None:
+            index = int(entry["index"]) if str(entry["index"]).isdigit() else None
+            if index is None:
+                self.taint()
+        text_tool = isinstance(entry.get("custom"), dict)
+        function = entry.get("custom") if text_tool else entry.get("function")
+        said = function if isinstance(function, dict) else {}
+        name, text = said_in(said.get("name")), said.get("input" if text_tool else "arguments")
+        call = self.find(index, id, name, text, position, of)
+        if call is None:
+            call = Open(id or None, "", key="input" if text_tool else None, choice=self.number)
+            self.calls.append(call)
+            if index is not None:
+                self.supersede(self.by_index.get(index))
+                self.by_index[index] = call
+            if of > 1:
+                self.row = [*self.row, call] if position else [call]
+        if id:
+            call.ids.add(id)
+            call.id = call.id or id
+        self.touch(call)
+        self.name(call, name)
+        if function is not None and text_tool is (call.key is None):
+            call.tainted = True  # text of a function in a text tool, or the other way round
+        self.fragment(call, function, text)
+        return None
+
+    def touch(self, call: Open) -> None:
+        """Keep the calls in the order in which they were last spoken of."""
+        self.calls.remove(call)
+        self.calls.append(call)
+
+    def find(
+        self, index: int | None, id: str, name: str, text: Any, position: int, of: int
+    ) -> Open | None:
+        known = next((c for c in self.calls if id and id in c.ids), None)
+        held = self.by_index.get(index) if index is not None else None
+        if index is not None:
+            if held is None:
+                return known if not name else None
+            if known is not None and known is not held:
+                return known
+            if not id or id in held.ids or not held.ids:
+                return None if not id_of_both(id, held) and begins(held, name, text) else held
+            return None if name or (opens(text) and whole(held)) else held
+        last = self.calls[-1] if self.calls else None
+        if id:
+            fits = last is not None and not last.ids and not last.fragments and not last.closed
+            return known or (last if fits else None)
+        if of > 1:
+            held = self.row[position] if position < len(self.row) else None
+            return None if held is None or begins(held, name, text) else held
+        return None if last is None or begins(last, name, text) else last
+
+    def supersede(self, held: Open | None) -> None:
+        """Another call takes its place: unless it is a whole object it was given up."""
+        if held is not None and not held.closed and not whole(held):
+            held.tainted = True
+
+    def name(self, call: Open, name: str) -> None:
+        if name and name != call.name and not (call.name and call.fragments):
+            call.name = name if name.startswith(call.name) else call.name + name
+
+    def fragment(self, call: Open, function: Any, text: Any) -> None:
+        if isinstance(text, dict):
+            self.object(call, text)
+        elif isinstance(text, str):
+            if text and call.closed:
+                call.state["late"] = True
+                call.closed = call.closed and call.state.get("told", False)
+            if text:
+                call.fragments.append(text)
+            call.tainted |= bool(text) and call.given is not None
+        elif text is not None or unreadable(function):
+            call.tainted = True
+
+    def object(self, call: Open, text: dict[str, Any]) -> None:
+        """Arguments as objects: their keys add up. Beside text they mean nothing."""
+        if call.fragments or not sound_object(text):
+            call.tainted = True
+        call.given = {**(call.given or {}), **text}
+
+    def legacy_call(self, function: Any) -> None:
+        if self.legacy is None or self.legacy.closed:
+            self.legacy = Open(None, "", choice=self.number)
+            self.calls.append(self.legacy)
+        said = function if isinstance(function, dict) else {}
+        self.name(self.legacy, said_in(said.get("name")))
+        self.fragment(self.legacy, function, said.get("arguments"))
+
+    def end(self, reading: Reading, how: str) -> None:
+        """A finish: whole objects count with any known word, the rest only with a normal one."""
+        if reading.ended == "cut" or (reading.ended != "failed" and how != "done"):
+            reading.ended = how
+        if any(call.fragments and not call.name and not call.closed for call in self.calls):
+            self.taint()  # argument text that no call claims may have been anybody's
+        for call in self.calls:
+            if call.closed or how == "other":
+                continue
+            told = [] if call.tainted or not call.name else readings(call)
+            if call.key is not None:
+                self.end_text_tool(reading, call, how, told)
+            elif told:
+                first, *more = (call.heard(arguments) for arguments in told)
+                reading.calls.append(first)
+                reading.also += more
+                call.closed = call.state["told"] = True
+            elif how == "normal":
+                call.closed = True
+
+    def end_text_tool(
+        self, reading: Reading, call: Open, how: str, told: list[dict[str, Any]]
+    ) -> None:
+        """Each normal finish may be the last: where text follows, all of it is a reading as well."""
+        if how == "normal" and told:
+            (reading.also if call.state.get("told") else reading.calls).append(call.heard(told[0]))
+            call.state["told"] = True
+        elif how == "normal" and not call.fragments:
+            call.closed = True
+
+    def tell_empty(self, reading: Reading) -> None:
+        """Calls that ended normally without any text, and of which nothing more came."""
+        for call in self.calls:
+            empty = not call.text.strip() and call.given is None
+            if empty and call.closed and call.name and not (call.state or call.tainted):
+                reading.calls.append(call.heard(nothing(call)))
+
+
+def unreadable(function: Any) -> bool:
+    """No object, or one that may have the text under a name that nobody knows."""
+    if not isinstance(function, dict):
+        return function is not None
+    return unknown(function, FUNCTION_FIELDS | {"input"})
+
+
+def id_of_both(id: str, held: Open) -> bool:
+    return bool(id) and id in held.ids
+
+
+def opens(text: Any) -> bool:
+    return isinstance(text, dict) or (isinstance(text, str) and text.lstrip()[:1] == "{")
+
+
+def whole(call: Open) -> bool:
+    """Are its arguments one whole object? Of plain text nobody knows."""
+    return call.key is None and bool(readings(call))
+
+
+def begins(held: Open, name: str, text: Any) -> bool:
+    """Without an id: does this begin another call, rather than go on with the one held?"""
+    if held.closed and held.state.get("told"):
+        return bool(name or text)
+    if not name or not whole(held):
+        return False
+    if name != held.name and not text:
+        return True
+    return opens(text) and not (isinstance(text, str) and text.startswith(held.text))
+
+
+def readings(call: Open) -> list[dict[str, Any]]:
+    """What its fragments mean: one after the other, or each saying everything so far again."""
+    if call.given is not None:
+        return [call.given]
+    texts = [call.text] if call.key is not None else [call.text, snapshots(call.fragments)]
+    found: list[dict[str, Any]] = []
+    for text in dict.fromkeys(texts):
+        arguments = arguments_of(call, text)
+        if arguments is not None:
+            found.append(arguments)
+    return found
+
+
+def snapshots(fragments: list[str]) -> str:
+    held = ""
+    for text in fragments:
+        if held.strip() == "{}" or (held[:1] == "{" and text.startswith(held) and text != held):
+            held = text
+        elif not (text == held and exact(held) is not None):
+            held += text
+    return held

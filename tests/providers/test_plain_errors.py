@@ -1,0 +1,70 @@
+"""An error that a gateway reports in nobody's kind fails the stream of every wire that has kinds."""
+
+import pytest
+
+from streamnorm.events import Failed
+from tests.conftest import Messages, broken_of, calls_of, piped, sse
+
+BEGINNINGS = {
+    "anthropic": Messages.START + Messages.open(0, "a", "f") + Messages.args(0, "{}"),
+    "openai_responses": sse({"type": "response.created", "response": {"id": "r", "model": "m"}}),
+    "cohere": sse({"type": "message-start", "id": "m"}),
+    "gemini_interactions": sse({"event_type": "interaction.created", "interaction": {"id": "i"}}),
+}
+
+
+@pytest.mark.parametrize("provider", BEGINNINGS)
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        ({"message": "busy", "code": "e1"}, "busy", "e1"),
+        ({"type": "overloaded"}, "overloaded", "overloaded"),
+        ("out of credit", "out of credit", None),
+    ],
+)
+def test_an_error_without_a_kind_is_a_failure(provider, error, message, code):
+    events, _ = piped(provider, [BEGINNINGS[provider] + sse({"error": error})])
+    assert events[-1] == Failed("provider_error", message, False, code)
+    assert calls_of(events) == []
+    assert [call.reason for call in broken_of(events)] == ["provider_error"] * (
+        provider == "anthropic"
+    )
+
+
+def test_a_fragment_that_is_no_text_changes_nothing_of_how_later_ones_are_read():
+    def said(text):
+        entry = {"function": {"arguments": text}}
+        return sse(
+            {"type": "tool-call-delta", "index": 1, "delta": {"message": {"tool_calls": entry}}}
+        )
+
+    entry = {"id": "a", "function": {"name": "f", "arguments": ""}}
+    start = {"type": "tool-call-start", "index": 1, "delta": {"message": {"tool_calls": entry}}}
+    body = BEGINNINGS["cohere"] + said(5).replace(b'"index": 1', b'"index": 0')
+    body += sse(start) + said('{"x":"a') + said(' b"}') + sse({"type": "tool-call-end", "index": 1})
+    events, _ = piped("cohere", [body])
+    assert [call.arguments for call in calls_of(events)] == [{"x": "a b"}]
+
+
+ITEM = {"type": "function_call", "arguments": ""}
+TWO = BEGINNINGS["openai_responses"] + b"".join(
+    sse({"type": "response.output_item.added", "output_index": n,
+         "item": {**ITEM, "id": f"fc_{n}", "call_id": f"call_{n}", "name": "f"}})
+    for n in (0, 1)
+)  # fmt: skip
+COMPLETED = sse({"type": "response.completed", "response": {"status": "completed", "output": []}})
+
+
+def test_a_copy_that_names_no_call_is_nobodys_while_two_are_open():
+    done = {"type": "response.function_call_arguments.done", "arguments": '{"a":1}'}
+    events, pipe = piped("openai_responses", [TWO + sse(done) + COMPLETED])
+    assert calls_of(events) == []
+    assert [call.reason for call in broken_of(events)] == ["conflict", "conflict"]
+    assert pipe.notes["call.unannounced"] == 1
+
+
+def test_text_in_a_calls_place_may_have_been_its_fragment():
+    piece = {"type": "response.output_text.delta", "output_index": 0, "delta": "x"}
+    args = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"}
+    events, _ = piped("openai_responses", [TWO + sse(piece) + sse(args) + COMPLETED])
+    assert calls_of(events) == []

@@ -1,0 +1,489 @@
+"""streamnorm.takes.recorder: what is recorded replays; what is secret is not in it; nothing here breaks
+the stream that is watched."""
+
+import base64
+import json
+import logging
+import os
+import random
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnorm import Normalizer
+from streamnorm.errors import RecordingError, UsageError
+from streamnorm.framing.aws import write_frame
+from streamnorm.framing.sse import SSE, read
+from streamnorm.takes.format import parse_take, read_take
+from streamnorm.takes.recorder import Recorder
+from streamnorm.testing import call, say, script, think
+from tests.conftest import CALLING, over_takes, some
+
+CHAT = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n'
+
+
+def clock(step: float = 0.25):
+    ticks = count()
+    return lambda: next(ticks) * step
+
+
+def record(path, chunks, *, provider="openai_chat", finished=True, **options) -> Recorder:
+    tape = Recorder.open(path, provider=provider, seed="s", **({"clock": clock()} | options))
+    for chunk in chunks:
+        tape.chunk(chunk)
+    tape.close(finished=finished)
+    assert tape.failed is None
+    return tape
+
+
+def events_of(provider, wire, seed="s"):
+    pipe = Normalizer(provider, seed=seed)
+    return pipe.feed(wire) + pipe.close()
+
+
+def cut_up(data: bytes, top: int) -> list[bytes]:
+    dice = random.Random(f"{top}/{len(data)}")
+    chunks = []
+    while data:
+        size = dice.randint(1, top)
+        chunks.append(data[:size])
+        data = data[size:]
+    return chunks
+
+
+def undisguised(wire: bytes) -> bytes:
+    return wire.replace(b":  +", b": +").replace(b":  streamnorm ", b": streamnorm ")
+
+
+# --- what is recorded replays ---------------------------------------------------------------------
+
+
+@over_takes(quick=100)
+def test_a_recording_of_any_take_replays_to_the_same_events(path, tmp_path):
+    take = read_take(path)
+    provider = take.provider or "auto"
+    expected = events_of(provider, take.wire)
+    ways = [[c for _, c in take.chunks], [take.wire], cut_up(take.wire, 40), cut_up(take.wire, 1)]
+    for number, chunks in enumerate(ways):
+        tape = record(tmp_path / f"{number}.sse", chunks, provider=provider)
+        again = read_take(tape.path)
+        assert again.finished
+        assert (again.provider, again.seed) == (take.provider, "s")
+        assert undisguised(again.wire) == undisguised(take.wire)
+        assert events_of(provider, again.wire) == expected
+
+
+def test_the_file_is_a_take_with_a_header_times_and_a_last_line(tmp_path):
+    tape = record(
+        tmp_path / "a.sse",
+        [CHAT, CHAT[:20], CHAT[20:]],
+        url="https://me:opensesame@host/v1/chat?key=verysecret",
+        headers={"Content-Type": "text/event-stream", "X-Odd": "12345"},
+        status=200,
+    )
+    first, *lines = Path(tape.path).read_text().splitlines()
+    header = json.loads(first.removeprefix(": streamnorm "))
+    assert len(header.pop("captured")) == len("2026-11-15")
+    assert header == {
+        "provider": "openai_chat", "seed": "s", "made": "captured by streamnorm",
+        "url": "https://host/v1/chat", "status": 200,
+        "headers": {"content-type": "text/event-stream"}, "other_headers": {"x-odd": 5},
+    }  # fmt: skip
+    body = CHAT.decode().strip()
+    size = 2 * len(CHAT)
+    assert lines == [
+        ": +0.250", body, "", ": +0.500", body, ": +0.750", "",
+        f': streamnorm {{"finished":true,"seconds":1.0,"bytes":{size}}}',
+    ]  # fmt: skip
+
+
+def test_a_stream_of_another_framing_is_kept_chunk_by_chunk(tmp_path):
+    chunks = script(say("Hi"), call("f", a=1)).chunks("bedrock")
+    take = read_take(record(tmp_path / "a.sse", chunks, provider="bedrock").path)
+    assert take.header["container"] == "chunks"
+    assert [chunk for _, chunk in take.chunks] == chunks
+    assert [at for at, _ in take.chunks] == [0.25 * n for n in range(1, len(chunks) + 1)]
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "anthropic", "ollama", "bedrock"])
+def test_payloads_of_an_sdk_are_recorded_as_well(tmp_path, provider):
+    s = script(say("Hi"), call("f", a=1))
+    pipe = Normalizer(provider, seed="s")
+    events = []
+    tape = Recorder.open(tmp_path / "a.sse", provider=provider, seed="s")
+    for payload in payloads(s, provider):
+        events += pipe.feed_payload(payload)
+        tape.payload(payload)
+    tape.close(finished=True)
+    assert tape.failed is None
+    assert events_of(provider, read_take(tape.path).wire) == events + pipe.close()
+
+
+def payloads(s, provider):
+    if provider == "ollama":
+        return [json.loads(line) for line in s.bytes(provider).splitlines()]
+    framer = Normalizer(provider)._parser.framer("aws" if provider == "bedrock" else "text", 10**6)
+    data = [framer.read(frame).data for frame in framer.feed(s.bytes(provider))]
+    return [json.loads(d) for d in data if d and d != b"[DONE]"]
+
+
+@pytest.mark.parametrize("end", [b"data: {", b"data: {}", b"data: {}\r", b"data: {}\n", b"x", b""])
+def test_a_wire_that_ends_inside_a_line_ends_there_in_the_take(tmp_path, end):
+    for number, finished in enumerate([True, False]):
+        tape = record(tmp_path / f"{number}.sse", [CHAT, end], finished=finished)
+        take = read_take(tape.path)
+        assert (take.wire, take.finished) == (CHAT + end, finished)
+
+
+def test_a_stream_without_bytes_is_a_take_without_chunks(tmp_path):
+    for name, chunks in (("a", []), ("b", [b""]), ("c", [b"\n"]), ("d", [b"\xef\xbb"])):
+        take = read_take(record(tmp_path / name, chunks).path)
+        assert (take.wire, take.finished) == (b"".join(chunks), True)
+
+
+lines = st.sampled_from(
+    [b"data: 1", b": +0.5", b": +", b": keep-alive", b": streamnorm {}", b":", b": s", b"data: : +1",
+     b': streamnorm {"finished":true}', b"", b": streamnor", b"event: x", b"data: \xff", b" : +1"]
+)  # fmt: skip
+endings = st.sampled_from([b"\n", b"\r", b"\r\n"])
+
+
+@given(st.lists(st.tuples(lines, endings)), lines, st.data())
+def test_any_lines_in_any_chunking_are_read_back(tmp_path_factory, rows, last, data):
+    wire = b"data: begin\n" + b"".join(line + end for line, end in rows) + last
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
+    chunks = [wire[a:b] for a, b in zip([0, *cuts], [*cuts, len(wire)], strict=True)]
+    folder = tmp_path_factory.mktemp("takes")
+    file = Path(record(folder, chunks).path)
+    take = read_take(file)
+    assert undisguised(take.wire) == undisguised(wire)
+    assert take.finished
+    if wire.endswith((b"\n", b"\r")):  # for any reader of SSE the file says what the wire said
+        assert data_of(file.read_bytes()) == data_of(wire)
+
+
+def data_of(body: bytes) -> list[bytes]:
+    framer = SSE()
+    frames = [*framer.feed(body), *framer.rest()]
+    return [fields.data for frame in frames if (fields := read(frame)).data is not None]
+
+
+# --- what is secret is not in it ------------------------------------------------------------------
+
+SECRETS = [f"canary{n:03}-{random.Random(n).getrandbits(64):016x}" for n in range(200)]
+WAYS = [
+    str, lambda s: quote(s, safe=""), lambda s: json.dumps(s)[1:-1],
+    lambda s: "".join(f"%{byte:02x}" for byte in s.encode()),
+    *(lambda s, n=n: base64.b64encode(b"0" * n + s.encode() + b"zz").decode() for n in range(3)),
+]  # fmt: skip
+# Where the recorder learns of a secret: the options of Recorder.open
+LEARNT = [
+    lambda s: {"request_headers": {"Authorization": f"Bearer {s}"}},
+    lambda s: {"request_headers": {"X-Api-Key": s}},
+    lambda s: {"request_headers": [("api-key", s)]},
+    lambda s: {"request_headers": [(b"X-Goog-Api-Key", s.encode())]},
+    lambda s: {"request_headers": {"Cookie": f"a=b; session={s}"}},
+    lambda s: {"headers": {"Set-Cookie": f"session={s}; Path=/"}},
+    lambda s: {"request_headers": {"Proxy-Authorization": f"Basic {b64('me:' + s)}"}},
+    lambda s: {"url": f"https://host/v1/{s}?alt=sse&key={s}"},
+    lambda s: {"url": f"https://host/v1?access_token={quote(s)}"},
+    lambda s: {"url": f"https://me:{s}@host/v1"},
+    lambda s: {"secrets": [s]},
+]
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def told_everywhere(secret: str) -> bytes:
+    """Bodies, errors, ids, redirects: each way of writing it, in each place."""
+    written = [way(secret) for way in WAYS]
+    frames = [
+        f'data: {{"error":{{"message":"bad key {w}","location":"/?k={w}"}}}}' for w in written
+    ]
+    frames += [f"event: {w}\nid: {w}\n: {w}\ndata: {w}" for w in written[:2]]
+    call = {"id": secret, "function": {"name": secret, "arguments": json.dumps({"k": secret})}}
+    frames.append("data: " + json.dumps({"choices": [{"delta": {"tool_calls": [call]}}]}))
+    return "".join(frame + "\n\n" for frame in frames).encode()
+
+
+class Odd:
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+
+    def __bytes__(self) -> bytes:
+        raise ValueError(f"not with {self.secret}")
+
+
+def leaks(data: bytes, secret: str) -> bool:
+    forms = [secret.encode()] + [way(secret).encode()[4:-6] for way in WAYS[4:]]
+    return any(form in data for form in forms)
+
+
+@pytest.mark.parametrize("number", range(len(SECRETS)))
+def test_no_canary_is_found_wherever_it_was_planted(tmp_path, caplog, number):
+    secret, learnt = SECRETS[number], LEARNT[number % len(LEARNT)]
+    wire = told_everywhere(secret)
+    assert leaks(wire, secret)
+    caplog.set_level(logging.DEBUG, "streamnorm")
+    options = learnt(secret)
+    options.setdefault(
+        "headers", {"x-request-id": secret, "Location": f"/?k={secret}", secret: "1"}
+    )
+    tape = Recorder.open(tmp_path, provider="openai_chat", seed="s", **options)
+    for at in range(len(wire)):
+        tape.chunk(wire[at : at + 1])
+    tape.chunk(Odd(secret))  # the recording fails, and the error names the value
+    assert tape.failed
+    assert "recorder.failed" in caplog.text
+    seen = repr(tape) + tape.failed + caplog.text
+    tape.close(finished=True)
+    record(tmp_path, [wire], **options)
+    files = list(tmp_path.iterdir())
+    assert len(files) == 2
+    for file in files:
+        assert not leaks(file.read_bytes() + file.name.encode(), secret)
+    assert not leaks(seen.encode(), secret)
+
+
+def test_a_secret_too_short_to_be_found_is_warned_of(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "streamnorm")
+    record(tmp_path, [CHAT], secrets=["x"])
+    assert "recorder.secret_too_short" in caplog.text
+
+
+@pytest.mark.parametrize("provider", CALLING)
+def test_a_redacted_recording_replays_to_the_same_events_apart_from_the_letters(tmp_path, provider):
+    secret = "call-sesame-opens"
+    said = script(think("Hm."), say("Look."), call("f", city="Oslo", k=[1]).with_id(secret))
+    filled = script(*(said.steps[:-1]), call("f", city="Oslo", k=[1]).with_id("x" * len(secret)))
+    for name, chunks in (("a", said.chunks(provider)), ("b", cut_up(said.bytes(provider), 1))):
+        tape = record(tmp_path / name, chunks, provider=provider, secrets=[secret])
+        assert secret.encode() not in Path(tape.path).read_bytes()
+        assert secret.encode() not in read_take(tape.path).wire
+        assert events_of(provider, read_take(tape.path).wire) == filled.events(provider, seed="s")
+
+
+def test_a_frame_with_a_wrong_checksum_is_recorded_with_it(tmp_path):
+    good = write_frame({":event-type": "ping"}, b'"opensesame"')
+    bad = good[:-4] + b"\0\0\0\0"
+    tape = record(tmp_path / "a", cut_up(good + bad, 7), provider="bedrock", secrets=["opensesame"])
+    clean = write_frame({":event-type": "ping"}, b'"xxxxxxxxxx"')
+    assert read_take(tape.path).wire == clean + clean[:-4] + b"\0\0\0\0"
+
+
+def test_bytes_that_only_begin_like_aws_frames_are_redacted_as_well(tmp_path):
+    wire = b"\0\0" + b"\xff" * 30 + b"opensesame" + b"\0" * 30
+    tape = record(tmp_path / "a", cut_up(wire, 5), provider="bedrock", secrets=["opensesame"])
+    assert read_take(tape.path).wire == wire.replace(b"opensesame", b"x" * 10)
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_the_file_is_private_whatever_the_umask(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        tape = record(tmp_path / "a.sse", [CHAT])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tape.path).st_mode) == 0o600
+
+
+def test_a_file_is_never_overwritten(tmp_path):
+    file = tmp_path / "a.sse"
+    file.write_bytes(b"precious")
+    with pytest.raises(RecordingError, match=r"never overwritten\. Name a new file"):
+        record(file, [CHAT])
+    assert file.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("target", ["there", "nowhere"])
+def test_a_symbolic_link_is_not_followed(tmp_path, target):
+    (tmp_path / "there").write_bytes(b"precious")
+    (tmp_path / "link").symlink_to(tmp_path / target)
+    with pytest.raises(RecordingError, match="cannot be recorded to"):
+        record(tmp_path / "link", [CHAT])
+    assert (tmp_path / "there").read_bytes() == b"precious"
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nowhere/a.sse", "Make the folder first"), ("a\0b", "null"), ("a" * 300, "too long"),
+        ("file/a.sse", "what should be its folder is a file"), ("\x1b[31m/a", r"\\x1b\[31m/a cannot"),
+    ],
+)  # fmt: skip
+def test_a_place_that_cannot_be_written_is_refused_with_a_sentence(tmp_path, name, says):
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordingError, match=says):
+        record(f"{tmp_path}/{name}", [CHAT])
+
+
+def test_in_a_folder_the_name_is_ours(tmp_path):
+    names = [Path(record(tmp_path, [CHAT], label="weather").path) for _ in range(3)]
+    assert {name.parent for name in names} == {tmp_path}
+    assert len(set(names)) == 3
+    for name in names:
+        utc, random_part, label = name.stem.split("-")
+        assert (len(utc), len(random_part), label, name.suffix) == (16, 12, "weather", ".sse")
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["../up", "/etc/passwd", "a/b", "a\\b", "", ".", "..", ".hidden", "a\0b", "a" * 65, "a b", "a\n",
+     "\u2024\u2024", "..\u2215", "na\u00efve", "\u202e", "C:", "~", "*", "$HOME", "`id`", "a;b"],
+)  # fmt: skip
+def test_a_label_that_could_lead_elsewhere_is_refused(tmp_path, label):
+    with pytest.raises(UsageError, match="cannot be part of a file name"):
+        record(tmp_path, [CHAT], label=label)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("label", ["CON", "a", "A.b_c-1", "-x", "a" * 64, "nul.sse"])
+def test_a_label_of_plain_letters_stays_in_its_folder(tmp_path, label):
+    tape = record(tmp_path, [CHAT], label=label)
+    assert list(tmp_path.iterdir()) == [Path(tape.path)]
+    assert Path(tape.path).name.endswith(f"-{label}.sse")
+
+
+def test_what_a_provider_says_never_forms_a_path(tmp_path):
+    wire = b'data: {"id":"../../up","model":"/etc/passwd","choices":[]}\n\n'
+    record(tmp_path, [wire], headers={"x-request-id": "../../up"}, url="http://h/../../../up")
+    (file,) = tmp_path.iterdir()
+    assert file.name.count(".") == 1
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from streamnorm import Recorder
+from streamnorm.testing import script, say, call
+chunks = script(say("Hello there"), call("f", city="Oslo")).chunks(sys.argv[2])
+tape = Recorder.open(sys.argv[1], provider=sys.argv[2], seed="s", secrets=["opensesame"])
+for chunk in chunks[: int(sys.argv[3])]:
+    tape.chunk(chunk)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 2, 4])
+@pytest.mark.parametrize("provider", ["anthropic", "ollama", "bedrock"])
+def test_a_killed_process_leaves_a_readable_beginning(tmp_path, provider, chunks):
+    file = tmp_path / "a.sse"
+    done = subprocess.run([sys.executable, "-c", KILLED, file, provider, str(chunks)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    take = read_take(file)
+    said = script(say("Hello there"), call("f", city="Oslo")).chunks(provider)
+    assert not take.finished
+    assert take.wire == b"".join(said[:chunks])
+    assert events_of(provider, take.wire)[-1].kind == "failed"
+
+
+def test_every_beginning_of_a_recording_is_readable(tmp_path):
+    for provider in ("openai_chat", "bedrock"):
+        s = script(say("Hi"), call("f", a=1))
+        whole = Path(record(tmp_path / provider, s.chunks(provider), provider=provider).path)
+        data = whole.read_bytes()
+        header = data.index(b"\n") + 1
+        for end in some(range(header, len(data)), 150):
+            take = parse_take(data[:end])
+            assert s.bytes(provider).startswith(take.wire) or not take.finished
+        assert parse_take(data).finished
+
+
+FULL = """
+import logging, resource, signal, sys
+from streamnorm import Normalizer
+from streamnorm import Recorder
+from streamnorm.testing import script, say
+logging.basicConfig(stream=sys.stderr)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+pipe = Normalizer("anthropic")
+tape = Recorder.open(sys.argv[1], provider="anthropic", seed="s")
+events = []
+for chunk in script(say("All of it arrives. " * 40)).chunks("anthropic"):
+    tape.chunk(chunk)
+    events += pipe.feed(chunk)
+tape.close(finished=True)
+print("".join(e.text for e in events if e.kind == "text_delta") == "All of it arrives. " * 40)
+print(events[-1].kind, tape.failed)
+"""
+
+
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no limit to set here")
+def test_a_full_disk_ends_the_recording_and_not_the_stream(tmp_path):
+    file = tmp_path / "a.sse"
+    command = [sys.executable, "-c", FULL, file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nfinish OSError: File too large\n"
+    assert done.stderr.count("recorder.failed") == 1
+    take = read_take(file)
+    assert file.stat().st_size == 2000
+    assert not take.finished
+    assert script(say("All of it arrives. " * 40)).bytes("anthropic").startswith(take.wire)
+
+
+def broken_clock():
+    raise RuntimeError("no time")
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        lambda tape: tape.payload({"a": object()}),
+        lambda tape: tape.chunk(None),
+        lambda tape: tape.chunk("text"),
+        lambda tape: (setattr(tape, "_clock", broken_clock), tape.chunk(CHAT)),
+        lambda tape: (os.close(tape._file), tape.chunk(CHAT)),
+    ],
+)
+def test_nothing_raises_once_the_file_is_there(tmp_path, caplog, trouble):
+    caplog.set_level(logging.WARNING, "streamnorm")
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape.chunk(CHAT)
+    trouble(tape)
+    tape.chunk(CHAT)
+    tape.payload({})
+    tape.close(finished=True)
+    assert tape.failed
+    assert [r.levelname for r in caplog.records if "recorder.failed" in r.getMessage()] == [
+        "WARNING"
+    ]
+    assert not read_take(tape.path).finished
+    assert "failed" in repr(tape)
+
+
+def test_closing_twice_and_writing_after_is_no_error(tmp_path):
+    tape = record(tmp_path / "a.sse", [CHAT])
+    before = Path(tape.path).read_bytes()
+    tape.chunk(CHAT)
+    tape.close(finished=False)
+    assert Path(tape.path).read_bytes() == before
+    assert (tape.failed, read_take(tape.path).finished) == (None, True)
+
+
+def test_a_with_statement_that_fails_leaves_an_unfinished_take(tmp_path):
+    def interrupted() -> None:
+        with Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s") as tape:
+            tape.chunk(CHAT)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    take = read_take(tmp_path / "a.sse")
+    assert (take.wire, take.finished) == (CHAT, False)

@@ -1,0 +1,44 @@
+"""streamnorm.text.balance: even for the first time is a yes, anything behind it a no for good."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnorm.text.balance import Balance
+
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(alphabet='{}[]"\\a '),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(alphabet='{}"\\b'), VALUES, max_size=4), st.integers(1, 7))
+def test_an_object_in_pieces_is_even_at_its_last_character_and_not_before(value, size: int):
+    text = json.dumps(value)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    balance = Balance()
+    told = [balance.is_even(pieces[: n + 1]) for n in range(len(pieces))]
+    assert told == [False] * (len(pieces) - 1) + [True]
+
+
+@pytest.mark.parametrize("text", ["{}{}", "{} x", "[]", '"{}"', "x{}", "1", "}{"])
+def test_what_is_no_single_object_is_never_even(text: str):
+    assert not Balance().is_even([text])
+    assert not Balance().is_even(list(text))
+
+
+@pytest.mark.parametrize("text", [" {} ", "\n{}\t", '{"a\\"}": "\\\\"}'])
+def test_space_around_it_and_escapes_within_it_do_not_matter(text: str):
+    assert Balance().is_even([text])
+    assert Balance().is_even(list(text))
+
+
+def test_an_empty_piece_changes_nothing():
+    balance, pieces = Balance(), ['{"a\\', "", '"']
+    assert not balance.is_even(pieces)
+    assert balance.is_even([*pieces, '":1}', ""])

@@ -1,0 +1,137 @@
+"""streamnorm.text.written: what is written says what was given, or nothing is written."""
+
+import json
+import math
+
+import msgspec
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnorm import TextDelta
+from streamnorm.text.written import data_uri, json_bytes, json_text, made_safe, safe_json, sse
+
+
+class Named(tuple):
+    """A tuple by another name, as a namedtuple is."""
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: bytes
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"a": [1, 2.5, "é", None, True]}, '{"a":[1,2.5,"é",null,true]}'),
+        (2**63 - 1, "9223372036854775807"),
+        (2**64 - 1, "18446744073709551615"),
+        (2**64, "18446744073709551616"),
+        (-(2**63) - 1, "-9223372036854775809"),
+        ({"big": 2**70, "text": "é"}, '{"big":1180591620717411303424,"text":"é"}'),
+        ({1: 2, 2.5: 3}, '{"1":2,"2.5":3}'),
+        ({None: 1, True: 2}, '{"null":1,"true":2}'),
+        ("half \ud83d", r'"half \ud83d"'),
+        ({"\udc00": "é"}, r'{"\udc00":"\u00e9"}'),
+        ([2**70, "\ud83d"], r'[1180591620717411303424,"\ud83d"]'),
+        ("a\x00\n\t\"\\/\x7f", '"a\\u0000\\n\\t\\"\\\\/\x7f"'),
+        ("\u2028 and \u2029", '"\u2028 and \u2029"'),
+        (Named((1, 2)), "[1,2]"),
+        ({"point": Point(1, b"hi")}, '{"point":{"x":1,"y":"aGk="}}'),
+        ([Point(1, b""), "\ud83d"], r'[{"x":1,"y":""},"\ud83d"]'),
+        ([0.1, 1e-7, 5e-324, 1e22, -0.0, 1.0], "[0.1,1e-7,5e-324,1e+22,-0.0,1.0]"),
+        ("null", '"null"'),
+        ([Point(1, b"hi"), None], '[{"x":1,"y":"aGk="},null]'),
+    ],
+)  # fmt: skip
+def test_a_value_is_written_exactly(value, written):
+    assert json_text(value) == written
+    assert json_bytes(value) == written.encode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, [math.inf], {"a": {"b": -math.inf}}, [2**70, math.nan], [math.nan, "\ud83d"]],
+)
+def test_what_is_no_number_is_refused_instead_of_becoming_null(value):
+    with pytest.raises(ValueError, match="Out of range float values are not JSON compliant"):
+        json_bytes(value)
+
+
+@pytest.mark.parametrize("value", [object(), {"a": object()}, {(1, 2): 3}, [len]])
+def test_what_json_has_no_form_for_is_refused(value):
+    with pytest.raises(TypeError):
+        json_bytes(value)
+
+
+def nested(depth: int) -> list:
+    value: list = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_nesting_beyond_what_orjson_takes_is_written():
+    with pytest.raises(orjson.JSONEncodeError):
+        orjson.dumps(nested(300))
+    assert json_text(nested(300)) == "[" * 301 + "]" * 301
+
+
+def test_nesting_without_end_is_an_error_that_can_be_caught():
+    with pytest.raises(RecursionError):
+        json_bytes(nested(100_000))
+
+
+any_text = st.text(st.characters(exclude_categories=()))
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | any_text
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(any_text, inner),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(plain)
+def test_everything_plain_comes_back_as_it_was(value):
+    assert json.loads(json_bytes(value)) == value
+    assert json.loads(json_text(value)) == value
+
+
+@given(plain)
+def test_safe_json_says_the_same_without_a_character_of_html_or_a_line_break(value):
+    line = safe_json(value)
+    assert json.loads(line) == value
+    assert not any(char in line.decode() for char in "<>&\u2028\u2029\n\r")
+
+
+def test_safe_json_writes_escapes_for_what_html_and_scripts_would_take_for_their_own():
+    line = safe_json({"text": "</script>&\u2028\u2029<!--"})
+    assert line == rb'{"text":"\u003c/script\u003e\u0026\u2028\u2029\u003c!--"}'
+
+
+def test_json_that_msgspec_wrote_is_made_safe_as_well():
+    line = msgspec.json.encode(TextDelta("<b>"))
+    written = rb'{"kind":"text_delta","text":"\u003cb\u003e","part":0,"choice":0}'
+    assert made_safe(line) == written
+
+
+@pytest.mark.parametrize(
+    ("args", "event"),
+    [
+        (({"a": "é"},), 'data: {"a":"é"}\n\n'),
+        (({"a": 1}, "note"), 'event: note\ndata: {"a":1}\n\n'),
+        (("[DONE]",), "data: [DONE]\n\n"),
+        (("[DONE]", "done"), "event: done\ndata: [DONE]\n\n"),
+        ((b'{"a":1}', None, "s.7"), 'id: s.7\ndata: {"a":1}\n\n'),
+        (([], "note", "s.8"), "id: s.8\nevent: note\ndata: []\n\n"),
+        (({}, ""), "data: {}\n\n"),
+    ],
+)
+def test_a_server_sent_event(args, event):
+    assert sse(*args) == event.encode()
+
+
+def test_a_data_uri_holds_type_and_bytes():
+    assert data_uri(b"\xff\xfe", "image/png") == "data:image/png;base64,//4="

@@ -1,0 +1,294 @@
+"""What chat clients post back, as a conversation: results, approvals, files, and bad bodies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnorm import Media, Provenance, ProviderToolResult, Reasoning, Text, ToolCall
+from streamnorm.ui.inbox import BadBody, from_ag_ui, from_ai_sdk, from_plain, parse_body
+
+FACTS = {"streamnorm": {"id": "call_real", "idSource": "conflated", "wireId": "fc_1",
+                        "wireField": "item.id", "provider": "openai_responses",
+                        "boundary": "stated", "family": "function"}}  # fmt: skip
+
+
+def ui(*messages: dict[str, Any], **body: Any) -> dict[str, Any]:
+    return {"id": "c1", "messages": list(messages), **body}
+
+
+def said(role: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": "m1", "role": role, "parts": list(parts), **more}
+
+
+def tool(state: str, **more: Any) -> dict[str, Any]:
+    return {"type": "tool-pay", "toolCallId": "call_1", "state": state, "input": {"n": 1}, **more}
+
+
+# --- the AI SDK -----------------------------------------------------------------------------------
+
+
+def test_a_call_and_its_result_become_two_turns() -> None:
+    part = tool(
+        "output-available", output={"ok": 1}, toolMetadata=FACTS,
+        callProviderMetadata={"streamnorm": {"echo": {"sig": "s"}}},
+    )  # fmt: skip
+    inbox = from_ai_sdk(
+        ui(said("user", {"type": "text", "text": "Pay"}),
+           said("assistant", {"type": "step-start"}, {"type": "text", "text": "Ok."}, part,
+                {"type": "step-start"}, {"type": "text", "text": "Done."}))
+    )  # fmt: skip
+    assert [t.role for t in inbox.conversation] == ["user", "assistant", "tool", "assistant"]
+    _, turn, results, last = inbox.conversation
+    (call,) = turn.calls
+    assert (call.id, call.name, call.arguments, call.echo) == (
+        "call_real", "pay", {"n": 1}, {"sig": "s"},
+    )  # fmt: skip
+    assert call.provenance == Provenance(
+        "conflated", "fc_1", "item.id", "stated", "openai_responses"
+    )
+    assert turn.provider == "openai_responses"
+    assert results.results[0].output == {"ok": 1}
+    assert results.results == tuple(inbox.results)
+    assert last.text == "Done."
+    assert inbox.call_ids == {"call_1"}
+    assert inbox.message_id == "m1"
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "outcome"),
+    [
+        ("output-error", {"errorText": "no money"}, ("no money", True)),
+        ("output-denied", {"approval": {"id": "a", "approved": False}}, ("denied", True)),
+        ("output-denied", {"approval": {"id": "a", "approved": False, "reason": "no"}},
+         ("denied: no", True)),
+        ("input-available", {}, None),
+        ("approval-responded", {"approval": {"id": "a", "approved": True}}, None),
+    ],
+)  # fmt: skip
+def test_each_state_of_a_call(state: str, more: dict[str, Any], outcome: Any) -> None:
+    inbox = from_ai_sdk(ui(said("assistant", tool(state, **more))))
+    assert len(inbox.conversation.turns[0].calls) == 1
+    got = [(r.output, r.is_error) for r in inbox.results]
+    assert got == ([] if outcome is None else [outcome])
+    expected = {"a": more["approval"]["approved"]} if "approval" in more else {}
+    assert inbox.approvals == expected
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        tool("input-streaming"),
+        {**tool("output-error", errorText="truncated"), "input": '{"n'},
+        tool("output-error", errorText="x", toolMetadata={"streamnorm": {"broken": "truncated"}}),
+    ],
+)
+def test_a_call_that_was_never_whole_does_not_come_back(part: dict[str, Any]) -> None:
+    inbox = from_ai_sdk(ui(said("assistant", {"type": "text", "text": "x"}, part)))
+    assert inbox.conversation.turns[0].parts == (Text("x"),)
+    assert inbox.left_out == ["messages[0].parts[1]"]
+
+
+def test_what_the_provider_ran_stays_in_its_turn() -> None:
+    part = tool("output-available", output="x", providerExecuted=True)
+    (turn,) = from_ai_sdk(ui(said("assistant", part))).conversation
+    call, result = turn.parts
+    assert isinstance(call, ToolCall)
+    assert call.runs_on == "provider"
+    assert result == ProviderToolResult(0, "call_1", "x", family="function")
+
+
+def test_reasoning_comes_back_with_its_signature() -> None:
+    kept = {"streamnorm": {"echoes": [{"signature": "s"}], "marks": [2]}}
+    part = {"type": "reasoning", "text": "Hm", "providerMetadata": kept}
+    (turn,) = from_ai_sdk(
+        ui(said("assistant", part, metadata={"provider": "anthropic", "model": "c"}))
+    ).conversation
+    assert turn.parts == (Reasoning("Hm", ({"signature": "s"},), (2,)),)
+    assert (turn.provider, turn.model) == ("anthropic", "c")
+
+
+def test_files_are_decoded_and_never_fetched() -> None:
+    inbox = from_ai_sdk(
+        ui(said("user",
+                {"type": "file", "mediaType": "image/png", "filename": "a.png",
+                 "url": "data:image/png;base64,AQI="},
+                {"type": "file", "mediaType": "text/plain", "url": "data:text/plain,hi"},
+                {"type": "file", "mediaType": "image/png", "url": "http://169.254.169.254/x"}))
+    )  # fmt: skip
+    assert inbox.conversation.turns[0].parts == (
+        Media(b"\1\2", "image/png", "a.png"), Media(b"hi", "text/plain"),
+        Text("[file: http://169.254.169.254/x]"),
+    )  # fmt: skip
+
+
+def test_a_client_does_not_write_the_system_prompt() -> None:
+    body = ui(said("system", {"type": "text", "text": "Obey."}))
+    assert from_ai_sdk(body).conversation.system is None
+    assert from_ai_sdk(body).left_out == ["messages[0]"]
+    assert from_ai_sdk(body, allow_system=True).conversation.system == "Obey."
+
+
+def test_what_is_only_for_the_page_is_left_out() -> None:
+    parts = [
+        {"type": "data-weather", "data": 1},
+        {"type": "source-url", "sourceId": "s", "url": ""},
+    ]
+    assert from_ai_sdk(ui(said("assistant", *parts))).conversation.turns == []
+
+
+BAD = [
+    ({}, "id: is not a text"),
+    ({"id": "", "messages": []}, "id: is not a text of 1 to 512"),
+    ({"id": "c1", "messages": {}}, "messages: is not a list"),
+    (ui("x"), r"messages\[0\]: is not an object"),  # type: ignore[arg-type]
+    (ui(said("root")), r"messages\[0\]\.role: 'root' is none of"),
+    (ui(said("user", {"type": "text"})), r"messages\[0\]\.parts\[0\]\.text: is not a text"),
+    (ui(said("assistant", {"type": "tool-f", "state": "x"})), "toolCallId: is not a text"),
+    (ui(said("user", {"type": "file", "url": "data:a/b;base64,%"})), "is not base64"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), BAD)
+def test_a_bad_body_names_the_place(body: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadBody, match=message):
+        from_ai_sdk(body)
+
+
+# --- AG-UI ----------------------------------------------------------------------------------------
+
+
+def run(*messages: dict[str, Any], **body: Any) -> dict[str, Any]:
+    return {"threadId": "t1", "runId": "r1", "messages": list(messages), **body}
+
+
+def called(**more: Any) -> dict[str, Any]:
+    function = {"name": "pay", "arguments": '{"n": 1180591620717411303424}'}
+    return {"id": "call_1", "type": "function", "function": function, **more}
+
+
+def test_an_ag_ui_conversation() -> None:
+    inbox = from_ag_ui(
+        run({"id": "u", "role": "user", "content": "Pay"},
+            {"id": "r", "role": "reasoning", "content": "Hm",
+             "encryptedValue": '{"echoes":[{"signature":"s"}],"marks":[2]}'},
+            {"id": "a", "role": "assistant", "content": "Ok.",
+             "toolCalls": [called(metadata=FACTS, encryptedValue='{"sig":"s"}')]},
+            {"id": "x", "role": "tool", "toolCallId": "call_1", "content": "paid"},
+            {"id": "b", "role": "assistant", "content": "Done."},
+            {"id": "n", "role": "activity", "activityType": "x", "content": {}},
+            protocolVersion="1.0", tools=[{"name": "f"}])
+    )  # fmt: skip
+    user, turn, results, last = inbox.conversation
+    assert user.text == "Pay"
+    reasoning, text, call = turn.parts
+    assert reasoning == Reasoning("Hm", ({"signature": "s"},), (2,))
+    assert text == Text("Ok.")
+    assert isinstance(call, ToolCall)
+    assert (call.id, call.arguments, call.echo) == ("call_real", {"n": 2**70}, {"sig": "s"})
+    assert call.raw == '{"n": 1180591620717411303424}'
+    assert results.results[0].output == "paid"
+    assert last.text == "Done."
+    assert (inbox.run, inbox.protocol_version, inbox.tools) == ("r1", "1.0", [{"name": "f"}])
+    assert inbox.left_out == ["messages[5]"]
+
+
+def test_results_in_any_place_find_their_call() -> None:
+    inbox = from_ag_ui(
+        run({"id": "a", "role": "assistant", "toolCalls": [called()]},
+            {"id": "b", "role": "assistant", "content": "Then."},
+            {"id": "x", "role": "tool", "toolCallId": "call_1", "content": "no",
+             "error": "no money"},
+            {"id": "y", "role": "tool", "toolCallId": "gone", "content": "?"})
+    )  # fmt: skip
+    assert [t.role for t in inbox.conversation] == ["assistant", "tool", "assistant"]
+    assert [(r.output, r.is_error) for r in inbox.results] == [("no", True)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        called(metadata={"streamnorm": {"broken": "superseded"}}),
+        called(function={"name": "pay", "arguments": '{"n": 1'}),
+        called(function={"name": "pay", "arguments": '{"n": 1, "n": 2}'}),
+        called(function={"name": "pay", "arguments": "[]"}),
+    ],
+)
+def test_a_broken_ag_ui_call_does_not_come_back(call: dict[str, Any]) -> None:
+    inbox = from_ag_ui(
+        run({"id": "a", "role": "assistant", "content": "x", "toolCalls": [call]},
+            {"id": "y", "role": "tool", "toolCallId": "call_1", "content": "broken"})
+    )  # fmt: skip
+    assert [t.parts for t in inbox.conversation] == [(Text("x"),)]
+    assert inbox.results == []
+
+
+def test_interrupts_are_answered() -> None:
+    entries = [
+        {"interruptId": "a", "status": "resolved"},
+        {"interruptId": "b", "status": "resolved", "payload": {"approved": False}},
+        {"interruptId": "c", "status": "cancelled", "payload": {"approved": True}},
+        {"interruptId": "d", "status": "resolved", "payload": True},
+    ]
+    assert from_ag_ui(run(resume=entries)).approvals == {
+        "a": True, "b": False, "c": False, "d": True,
+    }  # fmt: skip
+
+
+def test_ag_ui_media() -> None:
+    data = {"type": "data", "value": "AQI=", "mimeType": "image/png"}
+    far = {"type": "url", "value": "http://a.b/"}
+    content = [{"type": "text", "text": "See"}, {"type": "image", "source": data},
+               {"type": "document", "source": far}]  # fmt: skip
+    (turn,) = from_ag_ui(run({"id": "u", "role": "user", "content": content})).conversation
+    assert turn.parts == (Text("See"), Media(b"\1\2", "image/png"), Text("[document: http://a.b/]"))
+
+
+# --- our own, and bodies --------------------------------------------------------------------------
+
+
+def test_a_plain_body() -> None:
+    body = {"id": "c", "messages": [{"role": "user", "text": "Hi"},
+                                    {"role": "assistant", "text": "Yo"}],
+            "approvals": {"a": False}}  # fmt: skip
+    inbox = from_plain(body)
+    assert [(t.role, t.text) for t in inbox.conversation] == [("user", "Hi"), ("assistant", "Yo")]
+    assert inbox.approvals == {"a": False}
+    with pytest.raises(BadBody, match=r"approvals\.a"):
+        from_plain({**body, "approvals": {"a": "yes"}})
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b'{"a":1,"a":2}', b'{"a":NaN}'])
+def test_bytes_that_are_no_object(body: bytes) -> None:
+    with pytest.raises(BadBody):
+        parse_body(body)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+    | st.sampled_from(["user", "assistant", "tool", "text", "output-available", "tool-f"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["id", "messages", "role", "parts", "type", "text", "toolCallId", "state",
+                         "input", "output", "toolMetadata", "streamnorm", "content", "toolCalls",
+                         "function", "name", "arguments", "threadId", "runId", "resume", "tools"]),
+        inner, max_size=6,
+    ),
+    max_leaves=25,
+)  # fmt: skip
+
+
+@given(_json, _json)
+def test_any_json_is_a_conversation_or_a_bad_body(messages: Any, more: Any) -> None:
+    for decode in (from_ai_sdk, from_ag_ui, from_plain):
+        body = {"id": "c", "threadId": "t", "runId": "r", "messages": messages, "resume": more,
+                "tools": more, "approvals": more}  # fmt: skip
+        try:
+            inbox = decode(parse_body(json.dumps(body).encode()))
+        except BadBody:
+            continue
+        assert inbox.conversation.to_json()

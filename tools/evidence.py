@@ -1,0 +1,70 @@
+"""Writes docs/evidence.md: when a call of each wire is whole, from the ``EVIDENCE`` rows of the parsers.
+
+python -m tools.evidence             write it
+python -m tools.evidence --check     exit 1 if it is not up to date
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from streamnorm.core.calls import Evidence
+from streamnorm.providers import PROVIDERS
+from tools.documents import cell, main_of
+
+__all__ = ["OUT", "made"]
+
+OUT = Path(__file__).resolve().parent.parent / "docs" / "evidence.md"
+
+HEAD = """\
+# Evidence: when a call is whole
+
+A call is told as `ToolCall` only with evidence for each of these; otherwise it is a `BrokenToolCall` with
+the reason and what was heard of it.
+
+- **It was closed**: by the wire's own mark for this call, or on wires without one by a known, normal end
+  of the turn. A call that was never closed on a wire that closes calls counts only if its text is a
+  whole JSON object, the turn ended normally and nothing is in doubt; that is a note. `{}` stands for no
+  text only if the call was closed, or the turn ended normally where nothing closes calls.
+- **Nothing of it may be missing**: a payload or field that could not be read and may have belonged to a
+  call, a fragment of a wrong type or without a call, a hole in the wire's own numbering and a replaced
+  character put the calls in doubt whose place they name, else all that are open: reason `conflict`. Only
+  a copy of the whole text that the wire states itself takes the doubt away, from its own call.
+- **The wire does not contradict itself**: an item that says incomplete or failed, a final list without
+  it, another whole text, another name, another start in its place.
+- **The turn did not fail under it**: a failing word or an error, at the top, in a choice or in a delta,
+  also before the end mark. A word that we do not know ends the turn as `Finish("other")`, on which no call
+  without its own closing mark is whole. A call that was told when it closed stays told; `Failed` after it
+  says that the turn is void.
+- **Tools whose input is text** have no closing brace: only the closing mark counts, or the normal end of
+  the turn where nothing closes calls; never the look of the text.
+
+Ids: the wire's own id of a call beats another identifier of its item, and that beats one that is minted,
+whenever it comes before the call is told; one place is one call, whatever ids it is given.
+
+What counts on each wire, from the row in its parser (`python -m tools.evidence`):
+"""
+
+
+def made() -> dict[Path, str]:
+    """The document."""
+    head = (
+        "| wire | closes one call | states its whole text again | normal end of the turn | told |\n"
+        "|---|---|---|---|---|"
+    )
+    rows = [_row(name, row.part("parser").EVIDENCE) for name, row in PROVIDERS.items()]
+    return {OUT: "\n".join([HEAD, head, *rows, ""])}
+
+
+def _row(name: str, evidence: Evidence) -> str:
+    closed_by, *rest = evidence
+    said = (
+        closed_by or "nothing: the end of the turn decides",
+        *(text or "nothing" for text in rest),
+    )
+    return f"| [`{name}`](wires/{name}.md) | " + " | ".join(map(cell, said)) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main_of("tools.evidence", __doc__, made))

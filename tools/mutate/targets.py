@@ -1,0 +1,141 @@
+"""What is mutated and which tests are asked: two tables.
+
+``TARGETS``: file -> which of its functions, and the tests that concern it (a path, or a path and a word
+that the test's name has). ``EQUIVALENT``: mutants that no test can catch, each with the reason; one
+that is caught or gone is reported, as its row is no longer needed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from tools.mutate.guards import EVIDENCE, Scope
+
+__all__ = ["EQUIVALENT", "TARGETS", "Target"]
+
+Test: TypeAlias = str | tuple[str, str]
+
+CORE = ("tests/core", "tests/proof/test_finds.py", "tests/providers/test_evidence_wires.py")
+STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
+PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
+
+
+class Target(NamedTuple):
+    scope: Scope
+    tests: tuple[Test, ...]
+
+
+def _wire(name: str, *more: Test) -> tuple[Test, ...]:
+    """The tests of a provider's parser."""
+    return (
+        "tests/proof/test_finds.py",
+        "tests/providers/test_evidence_wires.py",
+        ("tests/providers/test_bad_wires.py", name),
+        ("tests/providers/test_takes.py", f"{name}/"),
+        "tests/providers/test_quirks.py",
+        *more,
+    )
+
+
+ALL = Scope()
+_RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
+_LIMITS = Scope.about("LimitReached", "overflow", "_left", "_up_to_limit", "_long", "_size")
+
+TARGETS: dict[str, Target] = {
+    "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
+    "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
+    "streamnorm/providers/openai_chat/parser.py": Target(EVIDENCE, _wire("openai_chat")),
+    "streamnorm/providers/anthropic/parser.py": Target(EVIDENCE, _wire("anthropic")),
+    "streamnorm/providers/openai_responses/parser.py": Target(EVIDENCE, _RESPONSES),
+    "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
+    "streamnorm/core/parser.py": Target(EVIDENCE, (*CORE, *STREAMS, *PIPE)),
+    "streamnorm/core/even.py": Target(ALL, CORE),
+    "streamnorm/providers/gemini/parser.py": Target(EVIDENCE, _wire("gemini")),
+    "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
+    "streamnorm/providers/cohere/parser.py": Target(EVIDENCE, _wire("cohere")),
+    "streamnorm/providers/bedrock/parser.py": Target(EVIDENCE, _wire("bedrock")),
+    "streamnorm/providers/mistral/parser.py": Target(EVIDENCE, _wire("mistral")),
+    "streamnorm/providers/ollama/parser.py": Target(EVIDENCE, _wire("ollama")),
+    "streamnorm/providers/gemini_interactions/parser.py": Target(
+        EVIDENCE, _wire("gemini_interactions")
+    ),
+    "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/encoding/ids.py": Target(
+        ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
+    ),
+    "streamnorm/core/mint.py": Target(ALL, ("tests/core/test_mint.py",)),
+    "streamnorm/normalizer.py": Target(_LIMITS, PIPE),
+    "streamnorm/framing/sse.py": Target(_LIMITS, ("tests/framing/test_sse.py", *PIPE)),
+    "streamnorm/framing/lines.py": Target(_LIMITS, ("tests/framing/test_lines.py", *PIPE)),
+    "streamnorm/framing/json_array.py": Target(
+        _LIMITS, ("tests/framing/test_json_array.py", *PIPE)
+    ),
+    "streamnorm/framing/aws.py": Target(_LIMITS, ("tests/framing/test_aws.py", *PIPE)),
+}
+
+_CALLS = "streamnorm/core/calls.py"
+_ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
+_ENTRIES = "streamnorm/providers/openai_chat/entries.py"
+_EXACT = "streamnorm/text/exact.py"
+_SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
+_TYPES = "said for the type checker: what it excludes cannot be"
+_TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
+_NO_HALVES = "without halves of characters joining changes nothing"
+
+# (file, function or table, change) -> why nothing can tell it from the code as it is
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
+    (_CALLS, "Calls.open", "without: and id"): _TYPES,
+    (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
+    (
+        _CALLS, "Calls.whole",
+        "never: id and name and text and self._is_usual(id, name, choice, kind)",
+    ): _SHORTCUT,
+    (_CALLS, "Calls.whole", "without: and name"): "no name was looked at that is empty",
+    (_CALLS, "Calls.whole", "without: and text"): "empty text is refused, then goes the long way",
+    (
+        _CALLS, "Calls.whole",
+        "always: type(arguments) is not dict or not id or (not name)",
+    ): _SHORTCUT,
+    (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
+    (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
+    (_CALLS, "Calls._is_usual", "boundary: len(id) <= self._limits.id"): _SHORTCUT,
+    (_CALLS, "Calls.is_whole", "always: call.balance is None"): "the same, read anew: slower",
+    (
+        _CALLS, "Calls._announce",
+        "never: call.balance is not None and (not self.is_whole(call))",
+    ): _SHORTCUT,
+    (_CALLS, "Calls._announce", "without: and call.balance is not None"): _SHORTCUT,
+    (_CALLS, "Calls.void", "without: and call.wire_id is not None"): _TYPES,
+    (_CALLS, "Calls._mended", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._doubt", "without: and self.mended"): _SHORTCUT,
+    (_CALLS, "Calls._arguments", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._break", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
+        "a text that was doubled and is whole has a brace too many when it is doubled again"
+    ),
+    (_ENTRIES, "Choice._open", "always: it.place is not None"): _TYPES,
+    (
+        _ANTHROPIC, "AnthropicParser._block_delta",
+        "never: call is not None and call.state is OPEN and text",
+    ): _SHORTCUT,
+    (_ANTHROPIC, "AnthropicParser._block_delta", "always: self._blocks"): _SHORTCUT,
+    (_ANTHROPIC, "AnthropicParser._call_start", "without: and held is not None"): _TYPES,
+    (_ANTHROPIC, "AnthropicParser", "without: CALL_TEXTS 'delta.partial_json'"): _TWICE,
+    (_ANTHROPIC, "AnthropicParser", "without: CALL_KEYS 'content_block'"): (
+        "any value is read there, so none is ever left aside"
+    ),
+    (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (
+        _EXACT, "parse",
+        "never: type(value) is dict and said == len(value) and ('[' not in text) and "
+        "(text.rfind('{') == 0)",
+    ): _SHORTCUT,
+    (_EXACT, "parse", "never: '\" ' not in text and text.isprintable()"): _SHORTCUT,
+    (_EXACT, "parse", "always: said != _counted(value, max_depth)"): _SHORTCUT,
+    (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
+    (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
+    ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+}  # fmt: skip
