@@ -334,6 +334,8 @@ class Normalizer:
         if fields.data is None:
             self._blank += 1
         try:
+            if fields.strays:
+                self._hear_strays(block, fields.strays, out)
             if fields.error is not None:
                 self._scribe.note("wire.error_field")
                 self._parser.hear(b'{"error":' + _as_json(fields.error) + b"}", "", out)
@@ -344,6 +346,14 @@ class Normalizer:
         finally:
             if self._calls.mended:
                 self._halves.mend(out, since)
+
+    def _hear_strays(self, block: bytes, lines: int, out: list[Event]) -> None:
+        """Lines to be ignored by the specification: they may be data whose field name was damaged.
+        An error that a server writes into its stream without any field is heard."""
+        self._scribe.note("wire.stray_line", lines=lines)
+        if b'"error"' in block and block[:1] == b"{" and is_json(block):
+            self._parser.hear(block, "", out)
+        self._calls.taint_open("a line came that is neither a field nor a comment")
 
     def _bad_event(self, data: bytes, why: str, out: list[Event]) -> None:
         if not data.strip():
@@ -386,8 +396,9 @@ class Normalizer:
         """The bytes ended inside a frame: it counts only if it is whole."""
         assert self._framer is not None
         for block in blocks:
-            data = self._framer.read(block).data
-            if data is None or data.strip() in self._parser.WORDS or is_json(data):
+            fields = self._framer.read(block)
+            data = b"null" if fields.data is None else fields.data
+            if not fields.strays and (data.strip() in self._parser.WORDS or is_json(data)):
                 self._take([block], out)
             else:
                 self._scribe.note("stream.cut_event")

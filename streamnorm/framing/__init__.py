@@ -21,6 +21,7 @@ class Fields(NamedTuple):
     event: str = ""
     comments: int = 0
     error: bytes | None = None
+    strays: int = 0  # lines that are neither a field nor a comment
 
 
 class Framer(Protocol):

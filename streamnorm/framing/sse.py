@@ -16,6 +16,7 @@ from ..framing import Fields
 __all__ = ["SSE", "read"]
 
 _BOM = b"\xef\xbb\xbf"
+_IGNORED = {b"id", b"retry"}  # fields of the specification that say nothing to us
 
 
 class SSE:
@@ -152,13 +153,14 @@ class SSE:
 def read(block: bytes) -> Fields:
     """One block by the specification: fields, comments, several data lines.
 
-    ``error:`` is no field of the specification, but a server was seen to report errors so.
+    ``error:`` is no field of the specification, but a server was seen to report errors so. A line
+    of any other name is to be ignored, and is counted: it may be the data of a damaged stream.
 
-    >>> read(b": hi\\nevent: x\\ndata: 1\\ndata:2")
-    Fields(data=b'1\\n2', event='x', comments=1, error=None)
+    >>> read(b": hi\\nevent: x\\ndata: 1\\ndata:2\\ndat: 3")
+    Fields(data=b'1\\n2', event='x', comments=1, error=None, strays=1)
     """
     data: list[bytes] = []
-    event, comments, error = b"", 0, None
+    event, comments, error, strays = b"", 0, None, 0
     for line in block.split(b"\n"):
         field, colon, value = line.partition(b":")
         value = value[1:] if value[:1] == b" " else value
@@ -170,5 +172,7 @@ def read(block: bytes) -> Fields:
             error = value
         elif not field and colon:
             comments += 1
+        elif line and field not in _IGNORED:
+            strays += 1
     joined = b"\n".join(data) if data else None
-    return Fields(joined, event.decode("utf-8", "replace"), comments, error)
+    return Fields(joined, event.decode("utf-8", "replace"), comments, error, strays)

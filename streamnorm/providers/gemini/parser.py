@@ -48,6 +48,7 @@ from ...framing import Fields, Framer
 from ...framing.json_array import JsonArray
 from ...framing.lines import Whole
 from ...framing.sse import SSE
+from ...text.exact import Refused, parse
 from .told import Conflict, Path, Told, path_of
 
 __all__ = ["ITEMS", "PARSER", "GeminiParser"]
@@ -453,7 +454,10 @@ class GeminiParser(Parser):
         # An empty object says nothing beside values, or while they are still to come.
         is_all = not (said.will_continue or said.partial_args or told.values)
         if whole.strip("{} \r\n\t") or (whole and is_all):
-            told.say((), whole, False)
+            if told.values or said.partial_args:
+                told.restated = whole
+            else:
+                told.say((), whole, False)
         for partial in said.partial_args or ():
             value = self._value(partial, told.call)
             if value is not None and (text := told.say(*value)):
@@ -478,6 +482,8 @@ class GeminiParser(Parser):
         return (path, text[1:-1], True) if key == "stringValue" else (path, text, False)
 
     def _end_told(self, choice: _Choice, told: Told, out: Out) -> None:
+        if told.restated:
+            return self._end_restated(choice, told, out)
         text = told.end()
         if told.ordered:
             if text:
@@ -488,6 +494,18 @@ class GeminiParser(Parser):
         else:
             self.calls.append(told.call, text, out)
         choice.told.remove(told)
+        self.calls.close(told.call, out)
+
+    def _end_restated(self, choice: _Choice, told: Told, out: Out) -> None:
+        """The wire's own word for all arguments: the values before it may be the beginning of it."""
+        try:
+            agrees = told.is_restated(parse(told.restated))
+        except Refused as refused:
+            raise Conflict(f"its arguments are said again, as no JSON: {refused}") from None
+        if not agrees:
+            raise Conflict("its arguments are said twice, and differently")
+        choice.told.remove(told)
+        self.calls.settle(told.call, told.restated, out)
         self.calls.close(told.call, out)
 
     # --- parts that are rare ----------------------------------------------------------------------

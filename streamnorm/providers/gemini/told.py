@@ -1,8 +1,8 @@
 """A call told value by value: (path, value) pairs in, the JSON text of its arguments out.
 
 Rule: values in order are written as they come. One that belongs into something already written ends
-that; the text is then built from all values when the call ends. Values that contradict each other
-are a ``Conflict``, never a guess.
+that; the text is then built from all values when the call ends. Values that contradict each other,
+or all arguments said at once that do not begin with them, are a ``Conflict``, never a guess.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from ...core.calls import Call
 from ...core.parser import UNREADABLE, plain
+from ...text.exact import parse
 
 __all__ = ["Conflict", "Path", "Told", "path_of"]
 
@@ -49,12 +50,22 @@ class Told:
     that; the text is then built from all values when the call ends.
     """
 
-    __slots__ = ("_in_string", "_levels", "_steps", "_where", "call", "ordered", "values")
+    __slots__ = (
+        "_in_string",
+        "_levels",
+        "_steps",
+        "_where",
+        "call",
+        "ordered",
+        "restated",
+        "values",
+    )
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.values: list[tuple[Path, str, bool]] = []
         self.ordered = True
+        self.restated = ""  # all arguments at once, beside or after the values
         self._levels: list[_Level] = []
         self._steps: list[Step] = []  # that lead into the levels after the first
         self._where: Path | None = None  # the last value
@@ -79,6 +90,10 @@ class Told:
         if not self.ordered:
             return _built(self.values)
         return self._leave(0) + "}" if self._levels else ""
+
+    def is_restated(self, value: Any) -> bool:
+        """Are the values told so far a beginning of this one? Else they contradict it."""
+        return not self.values or _begins(parse(_built(self.values)), value)
 
     def _reach(self, path: Path) -> str | None:
         """The text between the last value and the one at ``path``."""
@@ -113,6 +128,17 @@ class Told:
             text += "]" if self._levels.pop().is_list else "}"
             self._steps.pop()
         return text
+
+
+def _begins(told: Any, whole: Any) -> bool:
+    """Can ``told`` grow into ``whole`` by further values and further pieces of strings?"""
+    if isinstance(told, dict) and isinstance(whole, dict):
+        return all(key in whole and _begins(value, whole[key]) for key, value in told.items())
+    if isinstance(told, list) and isinstance(whole, list) and len(told) <= len(whole):
+        return all(map(_begins, told, whole))
+    if isinstance(told, str) and isinstance(whole, str):
+        return whole.startswith(told)
+    return type(told) is type(whole) and bool(told == whole)
 
 
 class _Leaf(NamedTuple):

@@ -191,7 +191,20 @@ class Choice:
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
-        return None if self.last is None or _begins(self._calls, self.last, it) else self.last
+        if self.last is None or _begins(self._calls, self.last, it):
+            return None
+        self._doubt_whose()
+        return self.last
+
+    def _doubt_whose(self) -> None:
+        """A piece without an index goes to the last call. Where entries have one, its own was lost,
+        and it may be of any call that can go on."""
+        if not self.by_index:
+            return
+        open = [c for c in self._calls.unfinished(self.number) if not self._calls.is_whole(c)]
+        if any(call is not self.last for call in open):
+            for call in open:
+                self._calls.taint(call, "a piece came that does not say of which call it is")
 
     def _find_by_index(self, index: int, it: Said) -> Call | None:
         held = self.by_index.get(index)
