@@ -28,7 +28,6 @@ class Framer(Protocol):
     """What the normalizer needs of a framing."""
 
     overflow: bool
-    single_lines: bool  # no frame of the last chunk can have a line beside its payload
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The frames that ended in this chunk."""

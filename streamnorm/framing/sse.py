@@ -15,6 +15,7 @@ from ..framing import Fields
 
 __all__ = ["SSE", "read"]
 
+LF, CR = 10, 13  # as numbers: looking for a byte is ten times as fast as for bytes
 _BOM = b"\xef\xbb\xbf"
 _IGNORED = {b"id", b"retry"}  # fields of the specification that say nothing to us
 
@@ -29,8 +30,7 @@ class SSE:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
-        self.single_lines = True  # the frames of the last chunk have one line each, for sure
-        self._held_lines = False  # a line ended in what is held
+        self._even = True  # those before had: every other line was blank
         self._limit = limit
         self._held: list[bytes] = []  # pieces of the block that has not ended
         self._size = 0
@@ -41,20 +41,14 @@ class SSE:
         """The blocks that ended in this chunk."""
         if self._start is not None:
             chunk = self._without_bom(chunk)
-        if self._cr or b"\r" in chunk:
+        if self._cr or CR in chunk:
             if not self._cr and (blocks := self._single_lines(chunk)) is not None:
                 return blocks
             chunk = self._only_lf(chunk)
         held = self._held
         if held and chunk[:1] == b"\n" == held[-1][-1:]:  # the blank line itself was cut in two
             held[-1], chunk = held[-1][:-1], b"\n" + chunk
-        blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
-        inner = chunk.count(b"\n") - 2 * (len(blocks) - 1)
-        self.single_lines = not (inner or self._held_lines)
-        if len(blocks) > 1:
-            self._held_lines = bool(inner) and b"\n" in blocks[-1]
-        elif inner:
-            self._held_lines = True
+        blocks = self._split(chunk)
         if len(blocks) == 1:
             return self._hold(chunk)
         if held:
@@ -67,6 +61,18 @@ class SSE:
             return self._up_to_limit(blocks)
         return blocks
 
+    def _split(self, chunk: bytes) -> list[bytes]:
+        """What stands between blank lines. Where every other line is blank, as on most wires, the
+        lines tell it: finding one byte takes less than half the time of finding two (``make bench``)."""
+        if self._even:
+            lines = chunk.split(b"\n")
+            if len(lines) & 1 and not any(lines[1::2]):
+                return lines[::2]
+        blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
+        if len(blocks) > 2:
+            self._even = LF not in blocks[1]  # the first may be the end of one
+        return blocks
+
     def _single_lines(self, chunk: bytes) -> list[bytes] | None:
         """Blocks of one line each, all ended by CR LF: split as they are.
 
@@ -76,9 +82,8 @@ class SSE:
             return None  # a line has ended: this may be the second half of a blank one
         blocks = chunk.split(b"\r\n\r\n")
         lines = b"".join(blocks)
-        if len(blocks) == 1 or len(chunk) > self._limit or b"\n" in lines or b"\r" in lines:
+        if len(blocks) == 1 or len(chunk) > self._limit or LF in lines or CR in lines:
             return None
-        self.single_lines, self._held_lines = not self._held_lines, False
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
         rest = blocks.pop()
@@ -88,7 +93,6 @@ class SSE:
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
-        self.single_lines = False
         if self._start:
             self._held.append(self._start)
         block = b"".join(self._held).strip(b"\n")

@@ -6,6 +6,8 @@ and of LaunchDarkly's contract tests, said in bytes.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -316,13 +318,17 @@ def test_a_last_block_that_is_too_big_and_never_ends_is_seen_in_one_chunk_as_wel
     assert framer.overflow
 
 
-def test_frames_are_said_to_have_one_line_only_if_they_do_however_they_are_cut():
-    body = b"data: 1\n\ndata: 2\nmore\n\ndata: 3\n\n: c\n\nevent: x\ndata: 4\n\ndata: 5\n\n"
+@given(st.lists(st.sampled_from([b"data: 1", b"a", b"\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\r"])),
+       st.integers(1, 9))  # fmt: skip
+def test_blocks_told_from_lines_are_those_between_blank_lines(pieces: list[bytes], size: int):
+    body = b"".join(pieces)
+    plain = re.sub(rb"\r\n?", b"\n", body)
+    chunks = [body[at : at + size] for at in range(0, len(body), size)]
+    assert blocks(chunks) == plain.split(b"\n\n")[:-1]
+
+
+def test_frames_of_one_line_and_of_several_may_follow_each_other():
+    body = b"data: 1\n\ndata: 2\nmore\n\ndata: 3\n\n: c\n\nevent: x\ndata: 4\n\n\n\ndata: 5\n\n"
+    told = [b"data: 1", b"data: 2\nmore", b"data: 3", b": c", b"event: x\ndata: 4", b"", b"data: 5"]
     for size in range(1, len(body) + 1):
-        sse = SSE()
-        for at in range(0, len(body), size):
-            blocks = sse.feed(body[at : at + size])
-            assert not (sse.single_lines and any(b"\n" in block for block in blocks)), size
-    sse = SSE()
-    assert sse.feed(b"data: 1\n\ndata: 2\n\n") == [b"data: 1", b"data: 2"]
-    assert sse.single_lines
+        assert blocks([body[at : at + size] for at in range(0, len(body), size)]) == told, size
