@@ -29,7 +29,7 @@ from .core.parser import (
 )
 from .errors import NoteRaised, UsageError
 from .events import BrokenReason, Event, Failed, FailedReason, Finish, FinishReason, StreamStart
-from .framing import Framer
+from .framing import LF, Framer
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
@@ -268,9 +268,11 @@ class Normalizer:
         parser, head, enveloped = self._parser, self._head, self._enveloped
         kinds = parser.KINDS
         decode = _refuse if self._calls.mended else parser.decode
+        single = self._framer is not None and self._framer.single_lines
         for block in blocks:
             rest = block.removeprefix(head)  # compared and cut; itself if it begins otherwise
-            if rest is not block or not head:  # where frames have no head they are all data
+            # A line more is no data, unless it says so; where frames have no head they are all data.
+            if (rest is not block and (single or LF not in rest)) or not head:
                 try:
                     payload = decode(b"{" + rest if enveloped else rest)
                 except UNREADABLE:
@@ -293,7 +295,7 @@ class Normalizer:
         # A frame that is all head (a comment, an unknown field) says nothing about the next one.
         usual = len(head) < len(block) and (head, enveloped) != (self._head, self._enveloped)
         rest = block[len(head) :]
-        if usual and not self._calls.mended:
+        if usual and not self._calls.mended and not (head and LF in rest):
             self._head, self._enveloped = head, enveloped
             try:
                 return self._parser.decode(b"{" + rest if enveloped else rest)
@@ -508,6 +510,7 @@ class _Payloads:
     """The framing of decoded payloads: each is its own frame."""
 
     overflow = False
+    single_lines = True
 
     def feed(self, chunk: bytes) -> list[bytes]:
         raise UsageError("bytes after payloads: use feed or feed_payload for a stream, not both")

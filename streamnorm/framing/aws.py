@@ -80,6 +80,7 @@ class Frames:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = True
         self.lost = False  # where the next frame begins is not known any more
         self._limit = limit
         self._held: list[bytes] = []

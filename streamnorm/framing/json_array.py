@@ -27,6 +27,7 @@ class JsonArray:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = True
         self.closed = False  # the array's own end was seen
         self._limit = limit
         self._held: list[bytes] = []

@@ -17,6 +17,7 @@ class Lines:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = True
         self._limit = limit
         self._held: list[bytes] = []
         self._size = 0

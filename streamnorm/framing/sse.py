@@ -11,11 +11,10 @@ bench``); the tests use it and a small reference reader as judges.
 
 from __future__ import annotations
 
-from ..framing import Fields
+from ..framing import CR, LF, Fields
 
 __all__ = ["SSE", "read"]
 
-LF, CR = 10, 13  # as numbers: looking for a byte is ten times as fast as for bytes
 _BOM = b"\xef\xbb\xbf"
 _IGNORED = {b"id", b"retry"}  # fields of the specification that say nothing to us
 
@@ -30,6 +29,7 @@ class SSE:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
+        self.single_lines = False  # the frames of the last chunk have one line each, for sure
         self._even = True  # those before had: every other line was blank
         self._limit = limit
         self._held: list[bytes] = []  # pieces of the block that has not ended
@@ -52,6 +52,7 @@ class SSE:
         if len(blocks) == 1:
             return self._hold(chunk)
         if held:
+            self.single_lines = self.single_lines and not any(LF in piece for piece in held)
             held.append(blocks[0])
             blocks[0] = b"".join(held)
         rest = blocks.pop()
@@ -67,7 +68,9 @@ class SSE:
         if self._even:
             lines = chunk.split(b"\n")
             if len(lines) & 1 and not any(lines[1::2]):
+                self.single_lines = True
                 return lines[::2]
+        self.single_lines = False
         blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
         if len(blocks) > 2:
             self._even = LF not in blocks[1]  # the first may be the end of one
@@ -84,6 +87,7 @@ class SSE:
         lines = b"".join(blocks)
         if len(blocks) == 1 or len(chunk) > self._limit or LF in lines or CR in lines:
             return None
+        self.single_lines = not any(LF in piece for piece in self._held)
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
         rest = blocks.pop()
@@ -93,6 +97,7 @@ class SSE:
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
+        self.single_lines = False
         if self._start:
             self._held.append(self._start)
         block = b"".join(self._held).strip(b"\n")

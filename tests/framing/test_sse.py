@@ -331,4 +331,12 @@ def test_frames_of_one_line_and_of_several_may_follow_each_other():
     body = b"data: 1\n\ndata: 2\nmore\n\ndata: 3\n\n: c\n\nevent: x\ndata: 4\n\n\n\ndata: 5\n\n"
     told = [b"data: 1", b"data: 2\nmore", b"data: 3", b": c", b"event: x\ndata: 4", b"", b"data: 5"]
     for size in range(1, len(body) + 1):
-        assert blocks([body[at : at + size] for at in range(0, len(body), size)]) == told, size
+        framer, heard = SSE(), []
+        for at in range(0, len(body), size):
+            new = framer.feed(body[at : at + size])
+            assert not (framer.single_lines and any(b"\n" in block for block in new)), size
+            heard += new
+        assert heard == told, size
+    framer = SSE()
+    assert framer.feed(b"data: 1\n\ndata: 2\n\n") == [b"data: 1", b"data: 2"]
+    assert framer.single_lines

@@ -248,6 +248,11 @@ class BedrockParser(Parser):
             return None
         return [self._tools[index]] if index in self._tools else []
 
+    def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
+        """What every event has is an object: one without was damaged, whatever it is called."""
+        odd = isinstance(payload, dict) and not all(isinstance(v, dict) for v in payload.values())
+        return odd or super()._may_be_of_a_call(payload, data)
+
     # the hot event first; the others have a table
 
     def _frame(self, p: Frame, out: Out) -> None:

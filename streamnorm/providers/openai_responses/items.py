@@ -261,7 +261,8 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
     ]  # fmt: skip
     if not fit:
         absent = not any(field in item for field in tool.said[1:])
-        needs_one = tool.runs_on == "client" and (absent or tool.said[0] in ("object", "one of"))
+        needs_one = absent and (tool.runs_on == "client" or tool.said[0] == "text")
+        needs_one = needs_one or (tool.runs_on == "client" and tool.said[0] in ("object", "one of"))
         return None if others or needs_one else text
     value = item[fit[0]]
     return value if isinstance(value, str) else bytes(_fields(raw)[fit[0]]).decode()

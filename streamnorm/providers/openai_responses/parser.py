@@ -264,7 +264,7 @@ class ResponsesParser(Parser):
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
         self._added: set[int] = set()  # calls whose item was added
-        self._placed: set[int] = set()  # calls that are known by a place or an item
+        self._placed: dict[int, int | None] = {}  # the place of calls that have one, or an item
         self._places: dict[str, int | None] = {}  # item id -> output index
         self._answered: set[int] = set()
         self._bare: set[tuple[int | None, str]] = set()  # outputs without an id: where, and what
@@ -549,8 +549,9 @@ class ResponsesParser(Parser):
         return call
 
     def _remember(self, call: Call, type_: str, index: int | None, item_id: str | None) -> None:
-        if index is not None or item_id:
-            self._placed.add(call.ordinal)
+        if self._types[call.ordinal] == type_ and (index is not None or item_id):
+            held = self._placed.get(call.ordinal)
+            self._placed[call.ordinal] = held if index is None else index
         if index is not None:
             self._by_output[type_][index] = call
         if item_id:
@@ -707,7 +708,7 @@ class ResponsesParser(Parser):
         call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
         call = self.calls.by_id(0, call_id) if call_id else None
         if call is not None and call.kind.family == tool.family:
-            elsewhere = index is not None and self._by_output[tool.type].get(index) is not call
+            elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             if final or not (elsewhere and other):
                 return call
