@@ -746,8 +746,11 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "an item in progress that has its text": (
         (r_item("done", WHOLE, status="in_progress"), r_over()), PAID),
     "a fragment that is a number makes its own call doubtful until it is said whole": (
+        (r_item("added"), B_ADDED, r_delta(5), r_delta(WHOLE, 1, "it_2"), B_DONE, r_over()),
+        [("b", WHOLE), ("pay", "conflict!")]),
+    "where something was lost, a call that was never closed is not told": (
         (r_item("added"), B_ADDED, r_delta(5), r_delta('{"x":1}', 1, "it_2"), r_over()),
-        [("pay", "conflict!"), ("b", '{"x":1}')]),
+        [("pay", "conflict!"), ("b", "truncated!")]),
     "the item heals what a fragment lost": (
         (r_item("added"), r_delta(5), r_item("done", WHOLE), r_over()), PAID),
     "the whole arguments heal what a fragment lost": (
