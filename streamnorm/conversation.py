@@ -77,7 +77,8 @@ class Turn(msgspec.Struct, frozen=True):
     """One turn of a conversation.
 
     ``provider`` and ``response_id`` tell whose stream an assistant turn was folded from; ``broken``
-    are its calls that were never whole: they are kept for the record and never sent.
+    are its calls that were never whole: they are kept for the record and never sent, but for what a
+    provider left unfinished itself, which is also a part and goes back as it came.
     """
 
     role: Role
@@ -155,6 +156,7 @@ class _Parts:
                 self._order[move.call] = move.event
             case CallBroken() if move.event.choice == self._choice:
                 self.broken.append(move.event)
+                self._order[move.call] = self._returned(move.event)
             case Result(event=ProviderToolResult()) | Orphan(event=ProviderToolResult()):
                 self._order[ProviderToolResult, len(self._order)] = move.event
             case Cited():
@@ -167,6 +169,15 @@ class _Parts:
         places = [next(calls) if isinstance(place, Call) else place for place in self._order]
         parts = (self._order[place] or self._said(place) for place in places)
         return tuple(part for part in parts if part is not None)
+
+    def _returned(self, broken: BrokenToolCall) -> ProviderToolResult | None:
+        """What the provider left unfinished and wants back, unless a result has brought it."""
+        told = (part.echo for part in self._order.values() if isinstance(part, ProviderToolResult))
+        if not broken.goes_back or broken.echo in told:
+            return None
+        return ProviderToolResult(
+            broken.call, broken.id, None, is_error=True, echo=broken.echo, family=broken.family
+        )
 
     def _said(self, place: _Place | Call) -> Part | None:
         if isinstance(place, Call):
