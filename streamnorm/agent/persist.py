@@ -19,11 +19,12 @@ import anyio
 
 from ..conversation import Turn
 from ..errors import UsageError
-from ..events import Event, Finish
+from ..events import Event, Finish, ToolCall
 from ..history.base import History
 from ..history.errors import HistoryConflict
 from ..history.settled import Settled
 from ..tools import Tool
+from .client_tools import own
 from .outgoing import Outgoing, Send, closed, opened
 
 __all__ = ["HistoryWarning", "OnConflict", "PersistEachCall", "ServiceIds"]
@@ -112,7 +113,7 @@ class _Persisted:
 
     async def __anext__(self) -> Event:
         event = await anext(self._events)
-        self._heard.append(event)
+        self._heard.append(own(event) if isinstance(event, ToolCall) else event)
         if isinstance(event, Finish):
             with anyio.CancelScope(shield=True):
                 await self._store(Turn.from_events(self._heard))

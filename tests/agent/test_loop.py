@@ -215,14 +215,20 @@ async def test_whoever_looks_at_a_call_changes_nothing_of_it():
         spoil(running().call.arguments)
         return f"{path} {lines}"
 
-    model = Model(script(call("f", SPOILED)), script(say("ok")))
-    async with ToolLoop(model, [f], approve=approve, until=until).run("Go.") as run:
-        async for event in run:
-            if event.kind in ("tool_call", "settled"):
-                spoil(event.arguments)
-    assert outputs(run) == ["a [1, 2]"]
-    assert [c.arguments for turn in model.sent[1].turns for c in turn.calls] == [SPOILED]
-    assert run.settled[0].arguments == SPOILED
+    for persist in ("run", "call"):
+        model = Model(script(call("f", SPOILED)), script(say("ok")))
+        async with MemoryHistory() as history:
+            how = {"approve": approve, "until": until, "history": history, "persist": persist}
+            async with ToolLoop(model, [f], **how).run("Go.", conversation="c") as run:
+                async for event in run:
+                    if event.kind in ("tool_call", "settled"):
+                        spoil(event.arguments)
+            stored = await history.load("c")
+        assert outputs(run) == ["a [1, 2]"]
+        assert [c.arguments for turn in model.sent[1].turns for c in turn.calls] == [SPOILED]
+        assert run.settled[0].arguments == SPOILED
+        assert [c.arguments for c in stored.turns[1].calls] == [SPOILED]
+        assert [c.state for c in stored.calls] == ["answered"]
 
 
 @both
