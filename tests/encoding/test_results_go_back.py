@@ -217,6 +217,11 @@ def shell(output: Any, is_error: bool = False, **action: Any) -> dict[str, Any]:
         ({"error": "no such file"}, '{"error":"no such file"}'),
         ({"result": "a.txt", "exit_code": 0}, '{"result":"a.txt","exit_code":0}'),
         ({}, "{}"),
+        ([], "[]"),
+        ({"stdout": 5}, '{"stdout":5}'),
+        ({"stdout": "a", "exit_code": None}, '{"stdout":"a","exit_code":null}'),
+        ({"stdout": "a", "exit_code": "0"}, '{"stdout":"a","exit_code":"0"}'),
+        ({"outcome": "timeout"}, '{"outcome":"timeout"}'),
         (7, "7"),
         (None, ""),
     ],
@@ -229,6 +234,13 @@ def test_a_run_of_a_command_may_print_nothing():
     exit = {"type": "exit", "exit_code": 2}
     assert shell({"stderr": "x", "exit_code": 2})["output"] == [
         {"stdout": "", "stderr": "x", "outcome": exit}
+    ]
+
+
+def test_a_run_may_have_no_pipe_and_no_exit():
+    outcome = {"type": "timeout"}
+    assert shell({"stdout": "a", "stderr": None, "outcome": outcome})["output"] == [
+        {"stdout": "a", "stderr": "", "outcome": outcome}
     ]
 
 
