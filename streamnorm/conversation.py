@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from .errors import UsageError
 from .events import (
     BrokenToolCall,
     Echo,
@@ -236,20 +237,27 @@ class Conversation(msgspec.Struct):
 
     def user(self, *parts: str | Media | Text) -> Conversation:
         """The user says something."""
+        for part in parts:
+            _only(part, str | Text | Media, "what a user says is text or Media")
         return self.add(Turn("user", tuple(Text(p) if isinstance(p, str) else p for p in parts)))
 
     def assistant(self, said: str | Turn | Iterable[Event]) -> Conversation:
         """The model answers: a text, a folded turn, or the events of a stream."""
         if isinstance(said, str):
             return self.add(Turn("assistant", (Text(said),)))
+        _only(said, Turn | Iterable, "what a model says is a text, a Turn or its events")
         return self.add(said if isinstance(said, Turn) else Turn.from_events(said))
 
     def results(self, results: Sequence[ToolResult]) -> Conversation:
         """The results of the calls of the last assistant turn."""
+        _only(results, list | tuple, "results are a list of ToolResult")
+        for result in results:
+            _only(result, ToolResult, "a result is a ToolResult, made with for_call(call, output)")
         return self.add(Turn("tool", tuple(results)))
 
     def add(self, turn: Turn) -> Conversation:
         """One more turn."""
+        _only(turn, Turn, "a conversation is made of turns")
         self.turns.append(turn)
         return self
 
@@ -263,3 +271,8 @@ class Conversation(msgspec.Struct):
 
     def __len__(self) -> int:
         return len(self.turns)
+
+
+def _only(value: Any, kind: Any, rule: str) -> None:
+    if not isinstance(value, kind):
+        raise UsageError(f"{rule}, not {type(value).__name__}")

@@ -45,6 +45,8 @@ class ServiceIds:
     ) -> None:
         if on_conflict not in POLICIES:
             raise UsageError(f"on_conflict is one of {', '.join(POLICIES)}, not {on_conflict!r}")
+        if find is not None and not callable(find):
+            raise UsageError(f"service_id is a function of a turn, not {find!r}")
         self._find, self._on_conflict = find, on_conflict
         self._warned: set[str] = set()
 

@@ -111,6 +111,11 @@ class _Mending(Generic[Spool]):
         *,
         refuses: bool = False,
     ) -> None:
+        if not isinstance(conversation, Conversation):
+            raise EncodeError(f"pass a Conversation, not {type(conversation).__name__}")
+        for turn in conversation.turns:
+            if not isinstance(turn, Turn):
+                raise EncodeError(f"a conversation is made of turns, not {type(turn).__name__}")
         self._conversation = conversation
         self._turns = conversation.turns
         self._orphans = checked(orphans)
