@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tests.conftest import ROOT
 
+CLAIMS = Path(__file__).with_name("claims.txt")
 SEEDS = ("000", "001", "002", "003", "004")
 # By cell where a table is a matrix; elsewhere a row is one claim.
 MATRICES = {"001"}
@@ -27,7 +28,7 @@ _RULE = re.compile(r"^[|\s:-]+$")
 _SENTENCE = re.compile(
     r"(?<=[.!?])[\"')`*]*\s+(?=[A-Z`*\"'(])|\s-\s(?=(?:Pro|Con|Good|Bad|Neutral|Per-run)\b)"
 )
-_BARE_RULE = re.compile(r"^\|(?:---\s*\|)+(?=\s*\S)")
+_BARE_RULE = re.compile(r"^\|(?:---\s*\|)+(?=\s*[^\s|-])")
 
 
 class Claim(NamedTuple):
@@ -57,6 +58,12 @@ def text_of(seed: str) -> str:
     assert at is not None
     (path,) = at.glob(f"{seed}_*.txt")
     return path.read_text()
+
+
+def listed(seed: str) -> list[Claim]:
+    """The claims of a document as they are listed here: by place and digest, without their words."""
+    rows = [line.split() for line in CLAIMS.read_text().splitlines()]
+    return [Claim(place, digest, bool(binds)) for of, place, digest, *binds in rows if of == seed]
 
 
 def claims_of(seed: str, text: str) -> list[Claim]:

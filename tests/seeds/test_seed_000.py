@@ -233,7 +233,7 @@ def test_a_result_is_made_from_its_call_so_that_the_pair_cannot_differ():
             ToolResult(wrong, "x")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("group", ["none", "optional", _OWN])
+@pytest.mark.parametrize("group", ["none", "optional", _OWN], ids=["none", "optional", "own"])
 def test_pairs_share_an_id_in_each_group_that_has_none_of_its_own(group: str):
     for said in WITHOUT:
         if said.id == group and "output" in said.role:
