@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from .errors import UsageError
 from .events import (
     BrokenToolCall,
     Echo,
@@ -77,7 +78,8 @@ class Turn(msgspec.Struct, frozen=True):
     """One turn of a conversation.
 
     ``provider`` and ``response_id`` tell whose stream an assistant turn was folded from; ``broken``
-    are its calls that were never whole: they are kept for the record and never sent.
+    are its calls that were never whole: they are kept for the record and never sent, but for what a
+    provider left unfinished itself, which is also a part and goes back as it came.
     """
 
     role: Role
@@ -155,6 +157,7 @@ class _Parts:
                 self._order[move.call] = move.event
             case CallBroken() if move.event.choice == self._choice:
                 self.broken.append(move.event)
+                self._order[move.call] = self._returned(move.event)
             case Result(event=ProviderToolResult()) | Orphan(event=ProviderToolResult()):
                 self._order[ProviderToolResult, len(self._order)] = move.event
             case Cited():
@@ -167,6 +170,15 @@ class _Parts:
         places = [next(calls) if isinstance(place, Call) else place for place in self._order]
         parts = (self._order[place] or self._said(place) for place in places)
         return tuple(part for part in parts if part is not None)
+
+    def _returned(self, broken: BrokenToolCall) -> ProviderToolResult | None:
+        """What the provider left unfinished and wants back, unless a result has brought it."""
+        told = (part.echo for part in self._order.values() if isinstance(part, ProviderToolResult))
+        if not broken.goes_back or broken.echo in told:
+            return None
+        return ProviderToolResult(
+            broken.call, broken.id, None, is_error=True, echo=broken.echo, family=broken.family
+        )
 
     def _said(self, place: _Place | Call) -> Part | None:
         if isinstance(place, Call):
@@ -225,20 +237,27 @@ class Conversation(msgspec.Struct):
 
     def user(self, *parts: str | Media | Text) -> Conversation:
         """The user says something."""
+        for part in parts:
+            _only(part, str | Text | Media, "what a user says is text or Media")
         return self.add(Turn("user", tuple(Text(p) if isinstance(p, str) else p for p in parts)))
 
     def assistant(self, said: str | Turn | Iterable[Event]) -> Conversation:
         """The model answers: a text, a folded turn, or the events of a stream."""
         if isinstance(said, str):
             return self.add(Turn("assistant", (Text(said),)))
+        _only(said, Turn | Iterable, "what a model says is a text, a Turn or its events")
         return self.add(said if isinstance(said, Turn) else Turn.from_events(said))
 
     def results(self, results: Sequence[ToolResult]) -> Conversation:
         """The results of the calls of the last assistant turn."""
+        _only(results, list | tuple, "results are a list of ToolResult")
+        for result in results:
+            _only(result, ToolResult, "a result is a ToolResult, made with for_call(call, output)")
         return self.add(Turn("tool", tuple(results)))
 
     def add(self, turn: Turn) -> Conversation:
         """One more turn."""
+        _only(turn, Turn, "a conversation is made of turns")
         self.turns.append(turn)
         return self
 
@@ -252,3 +271,8 @@ class Conversation(msgspec.Struct):
 
     def __len__(self) -> int:
         return len(self.turns)
+
+
+def _only(value: Any, kind: Any, rule: str) -> None:
+    if not isinstance(value, kind):
+        raise UsageError(f"{rule}, not {type(value).__name__}")

@@ -179,7 +179,11 @@ class ToolCall(_Event, frozen=True, gc=False, tag="tool_call"):
 
 
 class BrokenToolCall(_Event, frozen=True, gc=False, tag="broken_tool_call"):
-    """A call that is not whole: ``reason`` says why, ``raw`` keeps what was heard of it."""
+    """A call that is not whole: ``reason`` says why, ``raw`` keeps what was heard of it.
+
+    ``echo`` is there if the provider, which runs the tool itself, said that it is not: the item as it
+    came, to be sent back so.
+    """
 
     kind: ClassVar[Literal["broken_tool_call"]] = "broken_tool_call"
     call: int
@@ -192,6 +196,12 @@ class BrokenToolCall(_Event, frozen=True, gc=False, tag="broken_tool_call"):
     runs_on: RunsOn = "client"
     choice: int = 0
     provenance: Provenance = Provenance("natural")
+    echo: Echo | UnsetType = UNSET
+
+    @property
+    def goes_back(self) -> bool:
+        """Is it the provider's own, to be sent back as it came? All others are never sent."""
+        return self.echo is not UNSET
 
 
 class ToolProgress(_Event, frozen=True, gc=False, tag="tool_progress"):

@@ -137,7 +137,13 @@ class ToolChoice(msgspec.Struct, frozen=True):
             if choice == "any":
                 return cls("required")
             return cls(choice) if choice in ("auto", "none", "required") else cls("tool", (choice,))  # type: ignore[arg-type]
-        return cls("allowed", tuple(choice))
+        names = tuple(choice) if isinstance(choice, Iterable) else (choice,)
+        if not all(isinstance(name, str) for name in names):
+            raise EncodeError(
+                'a choice is "auto", "none", "required", the name of a tool, or a list of names, not '
+                f"{choice!r}"
+            )
+        return cls("allowed", names)
 
 
 class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):

@@ -237,7 +237,7 @@ class Wire:
         >>> provider("bedrock").calls([call])[0]["role"]
         'assistant'
         """
-        return plan.prepare_calls(self._new(), self.names, calls)
+        return plan.prepare_calls(self._new(), self.names, _listed(calls, "calls"))
 
     def results(self, results: Sequence[ToolResult], **options: Any) -> list[Body]:
         """The results of calls that stand before: entries for the provider's own container.
@@ -248,7 +248,8 @@ class Wire:
         >>> provider("openai_chat").results([ToolResult.for_call(call, "noon")])
         [{'role': 'tool', 'tool_call_id': 'call_1', 'content': 'noon'}]
         """
-        return plan.prepare_results(self._new(**options), self.names, results)
+        made = _listed(results, "results")
+        return plan.prepare_results(self._new(**options), self.names, made)
 
     # --- where, and the other way round -----------------------------------------------------------
 
@@ -303,10 +304,25 @@ class Wire:
         return self._encoder(options)
 
     def _known(self, tools: Iterable[Tool]) -> list[Tool]:
-        known = list(tools)
-        self._tools |= {tool.name: tool for tool in known if isinstance(tool, Tool)}
+        known = _listed(tools, "tools")
+        for tool in known:
+            if not isinstance(tool, Tool):
+                raise EncodeError(
+                    f"a tool is a Tool, not {type(tool).__name__}; pass Tool(name, description, "
+                    "schema) or Tool.from_function(function)"
+                )
+        self._tools |= {tool.name: tool for tool in known}
         return known
 
 
 def _conversation(said: Conversation | Iterable[Turn]) -> Conversation:
-    return said if isinstance(said, Conversation) else Conversation(list(said))
+    if isinstance(said, Conversation):
+        return said
+    return Conversation(_listed(said, "turns"))
+
+
+def _listed(things: Any, what: str) -> list[Any]:
+    """These things as a list; one thing by itself is none."""
+    if isinstance(things, Iterable) and not isinstance(things, str | bytes | dict):
+        return list(things)
+    raise EncodeError(f"{what} are to be passed as a list, not {type(things).__name__}")

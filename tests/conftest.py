@@ -301,6 +301,7 @@ class Messages:
 # A word of a skip's reason -> the part that it wants; the rest wants somebody's Python client.
 PARTS = {
     "STREAMNORM_CORPUS": "a corpus of recorded streams",
+    "STREAMNORM_SEEDS": "the source documents",
     "STREAMNORM_NPM": "JavaScript clients",
     "STREAMNORM_WEB": "JavaScript clients",
     "STREAMNORM_POSTGRES": "PostgreSQL",

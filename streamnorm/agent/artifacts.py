@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 from ..history.settled import Settled
 from ..history.spool import Artifact, Spool
 from ..tools import Tool
+from .checking import by_words
 from .client_tools import ClientTool
 
 __all__ = ["FORGED", "artifact_tools"]
@@ -252,8 +253,7 @@ def _forged(row: Any, ids: list[str], reader: _Reader) -> ClientTool:
         "properties": {"callId": call_id, **parameters, "index": _INDEX},
         "required": ["callId", *needed],
     }
+    tool = Tool(name, description, schema)
     return ClientTool(
-        Tool(name, description, schema),
-        lambda said: handler(reader, said),
-        is_artifact_tool=True,
+        tool, lambda said: handler(reader, said), is_artifact_tool=True, convert=by_words(tool)
     )

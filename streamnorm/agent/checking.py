@@ -12,6 +12,7 @@ path, and its regular expressions cannot hang (``(a+)+$`` does there). Its cost 
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -21,7 +22,7 @@ import msgspec
 
 from ..tools import Tool
 
-__all__ = ["Convert", "SchemaWarning", "Unfit", "by_schema", "by_type"]
+__all__ = ["Convert", "SchemaWarning", "Unfit", "by_schema", "by_type", "by_words"]
 
 Convert: TypeAlias = Callable[[dict[str, Any]], Any]
 
@@ -38,20 +39,45 @@ class SchemaWarning(UserWarning):
 
 
 def by_type(kind: Any) -> Convert:
-    """Checks and converts to a struct, dataclass or pydantic model."""
+    """Checks and converts to a struct, dataclass or pydantic model.
+
+    A name that the type does not have is wrong, also where the type itself would pass it over: what
+    was meant by it would be lost. So is a text for a number, which pydantic converts if left alone.
+    """
+    schema = Tool.from_model(kind).schema
 
     def convert(arguments: dict[str, Any]) -> Any:
+        if strangers := _some(_strangers(schema, arguments, schema)):
+            raise Unfit("; ".join(strangers))
         try:
             return _converted(arguments, kind)
-        except msgspec.ValidationError as error:
+        except ValueError as error:  # of pydantic or msgspec
             try:
                 return _converted(_whole(arguments), kind)
-            except msgspec.ValidationError:
-                raise Unfit(str(error)) from None
-        except ValueError as error:  # of pydantic
-            raise Unfit(_told(error)) from None
+            except ValueError:
+                raise Unfit(_told(error)) from None
 
     return convert
+
+
+def _strangers(schema: Any, value: Any, root: Any, at: str = "$", depth: int = 0) -> Iterator[str]:
+    """Names that a type does not have and its schema does not close, at any depth."""
+    if not isinstance(schema, dict) or depth > 100:  # a reference to itself
+        return
+    if "$ref" in schema:
+        yield from _strangers(_referred(schema["$ref"], root), value, root, at, depth + 1)
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1:  # of several, nobody knows which is meant
+        yield from _strangers(options[0], value, root, at, depth + 1)
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _strangers(schema.get("items"), item, root, f"{at}[{number}]")
+    known = _dict(schema.get("properties"))
+    for name, item in _dict(value).items() if known else ():
+        if name in known:
+            yield from _strangers(known[name], item, root, f"{at}.{name}")
+        elif "additionalProperties" not in schema:
+            yield f"there is no `{name}`, only {', '.join(known)} - at `{at}`"
 
 
 def by_schema(tool: Tool) -> Convert:
@@ -70,15 +96,30 @@ def by_schema(tool: Tool) -> Convert:
     return convert
 
 
+def by_words(tool: Tool) -> Convert:
+    """Checks what this file knows of the tool's schema, and no name but its own; quick to make.
+
+    For tools whose handlers see to the rest. Whole numbers become integers.
+    """
+
+    def convert(arguments: dict[str, Any]) -> Any:
+        errors = _errors(tool.schema, arguments, tool.schema)
+        if found := _some([*errors, *_strangers(tool.schema, arguments, tool.schema)]):
+            raise Unfit("; ".join(found))
+        return _whole(arguments)
+
+    return convert
+
+
 def _converted(arguments: Any, kind: Any) -> Any:
-    validate = getattr(kind, "model_validate", None)
+    validate = getattr(kind, "model_validate_json", None)
     if validate is not None:
-        return validate(arguments)
+        return validate(json.dumps(arguments), strict=True)
     return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook)
 
 
 def _converted_by_hook(kind: type, value: Any) -> Any:
-    if not hasattr(kind, "model_validate"):
+    if not hasattr(kind, "model_validate_json"):
         raise NotImplementedError(f"a parameter cannot be of type {kind.__name__}")
     try:
         return _converted(value, kind)

@@ -19,11 +19,12 @@ import anyio
 
 from ..conversation import Turn
 from ..errors import UsageError
-from ..events import Event, Finish
+from ..events import Event, Finish, ToolCall
 from ..history.base import History
 from ..history.errors import HistoryConflict
 from ..history.settled import Settled
 from ..tools import Tool
+from .client_tools import own
 from .outgoing import Outgoing, Send, closed, opened
 
 __all__ = ["HistoryWarning", "OnConflict", "PersistEachCall", "ServiceIds"]
@@ -44,6 +45,8 @@ class ServiceIds:
     ) -> None:
         if on_conflict not in POLICIES:
             raise UsageError(f"on_conflict is one of {', '.join(POLICIES)}, not {on_conflict!r}")
+        if find is not None and not callable(find):
+            raise UsageError(f"service_id is a function of a turn, not {find!r}")
         self._find, self._on_conflict = find, on_conflict
         self._warned: set[str] = set()
 
@@ -112,7 +115,7 @@ class _Persisted:
 
     async def __anext__(self) -> Event:
         event = await anext(self._events)
-        self._heard.append(event)
+        self._heard.append(own(event) if isinstance(event, ToolCall) else event)
         if isinstance(event, Finish):
             with anyio.CancelScope(shield=True):
                 await self._store(Turn.from_events(self._heard))

@@ -192,7 +192,7 @@ class Run:
         await self._follow(turn, last)
 
     async def _follow(self, turn: Turn, last: Finish) -> None:
-        verdict, acting = self._acting.judged(turn.broken), self._acting
+        verdict, acting = self._acting.judged(_ours(turn.broken)), self._acting
         acting.is_stopped |= verdict is not None and verdict.policy == "stop" and not turn.calls
         if turn.calls and last.reason in ("content_filter", "refusal"):
             await self._halt("finished", f"not run: the answer ended with {last.reason}")
@@ -202,9 +202,9 @@ class Run:
             await self._halt("limit", f"not run: this run may ask {self._asked} times")
         elif turn.calls:
             self._step = self._admit
-        elif turn.broken and last.reason != "length":
-            self._ask_again(turn.broken[0])
-        elif turn.broken:
+        elif last.reason != "length" and (broken := _ours(turn.broken)):
+            self._ask_again(broken[0])
+        elif turn.broken and last.reason == "length":
             await self._halt("broken")
         elif last.reason == "pause":
             self._step = self._ask
@@ -270,3 +270,8 @@ class Run:
         note = ASK_AGAIN.format(name=broken.name or "a tool", why=why)
         self.conversation.user(note)
         self._step = self._ask
+
+
+def _ours(broken: Iterable[BrokenToolCall]) -> list[BrokenToolCall]:
+    """Those that the client was to run; the others are the provider's, and nobody is asked again."""
+    return [call for call in broken if call.runs_on == "client"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from ..encoding.pairs import Orphans
+from ..errors import UsageError
 from ..events import ToolCall
 from ..history.base import History
 from ..history.settled import Settled
@@ -49,3 +50,34 @@ class Setup:
     spool: Spool
     orphans: Orphans
     service_ids: ServiceIds
+
+    def __post_init__(self) -> None:
+        for name, (fits, rule) in RULES.items():
+            if not fits(value := getattr(self, name)):
+                raise UsageError(f"{name} is {rule}, not {value!r}")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _is_function(value: Any) -> bool:
+    return value is None or callable(value)
+
+
+# What each option must be, for those who pass something else.
+RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "history": (
+        lambda v: isinstance(v, History | None), 'a History such as SQLiteHistory("chat.db")'),
+    "trim": (lambda v: isinstance(v, bool), "True or False"),
+    "system": (lambda v: isinstance(v, str | None), "a text"),
+    "limit": (_is_count, "a number of calls from 1 up"),
+    "concurrency": (_is_count, "a number of handlers from 1 up"),
+    "timeout": (
+        lambda v: v is None or (type(v) in (int, float) and v > 0), "seconds, or None for no end"),
+    "approve": (_is_function, "a function of a call"),
+    "until": (_is_function, "a function of a settled record"),
+    "guard": (lambda v: isinstance(v, LoopGuard | None), "a LoopGuard"),
+    "spool": (lambda v: isinstance(v, Spool), 'a Spool such as Spool("artifacts")'),
+    "orphans": (lambda v: v in get_args(Orphans), f"one of {', '.join(get_args(Orphans))}"),
+}  # fmt: skip

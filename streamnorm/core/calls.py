@@ -113,6 +113,7 @@ class Call(msgspec.Struct, eq=False):
     taint: str = ""  # why something of it may be missing
     orphan: bool = False  # begun by text that said neither id nor name: it may be anybody's
     denied: tuple[BrokenReason, str] | None = None  # what its item says against it
+    returned: dict[str, Any] | None = None  # what goes back even so, if the provider runs it
     renamed: bool = False  # another name came after it had started: it may be two calls
     of_objects: bool = False  # its text came as objects, which add up
     stated: bool = False  # the wire has said the whole of its text
@@ -812,6 +813,7 @@ class Calls:
                 kind.runs_on,
                 call.choice,
                 self._provenance(call),
+                msgspec.UNSET if call.returned is None else call.returned,
             )
         )
         self._scribe.log(

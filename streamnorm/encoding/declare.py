@@ -33,11 +33,6 @@ def declare(encoder: Encoder, names: Names, tools: Sequence[Tool]) -> Declared:
 
 
 def _entry(encoder: Encoder, names: Names, tool: Tool) -> Entry | None:
-    if not isinstance(tool, Tool):
-        raise EncodeError(
-            f"a tool is a Tool, not {type(tool).__name__}; pass Tool(name, description, schema) or "
-            "Tool.from_function(function)"
-        )
     if tool.native:
         native = tool.native.get(encoder.name)
         if native is None:

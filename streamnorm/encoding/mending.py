@@ -111,6 +111,11 @@ class _Mending(Generic[Spool]):
         *,
         refuses: bool = False,
     ) -> None:
+        if not isinstance(conversation, Conversation):
+            raise EncodeError(f"pass a Conversation, not {type(conversation).__name__}")
+        for turn in conversation.turns:
+            if not isinstance(turn, Turn):
+                raise EncodeError(f"a conversation is made of turns, not {type(turn).__name__}")
         self._conversation = conversation
         self._turns = conversation.turns
         self._orphans = checked(orphans)
@@ -179,12 +184,13 @@ class _Mending(Generic[Spool]):
         return [*said, self._together(number, answers)] if answers else said
 
     def _without(self, number: int, turn: Turn, gone: list[ToolCall]) -> list[Turn]:
-        for broken in turn.broken:
+        lost = [broken for broken in turn.broken if not broken.goes_back]
+        for broken in lost:
             why = f"it was never whole ({broken.reason})"
             self._report.append(
                 Repair("dropped_call", broken.id, broken.name, f"turn {number}", why)
             )
-        if not turn.broken and not gone:
+        if not lost and not gone:
             return [turn]
         parts = tuple(part for part in turn.parts if not any(part is call for call in gone))
         return [msgspec.structs.replace(turn, parts=parts, broken=())] if parts else []
@@ -225,6 +231,8 @@ class _Mending(Generic[Spool]):
     def _refuse(self) -> None:
         for number, turn in enumerate(self._turns):
             for broken in turn.broken:
+                if broken.goes_back:
+                    continue
                 raise EncodeError(
                     f"turn {number} has a call that was never whole: {broken.name!r} "
                     f"({broken.reason}); send turn.whole() instead, which leaves it out, or ask the "

@@ -158,8 +158,9 @@ class _Reading:
         if isinstance(events[-1], Failed):
             self._left_out(step.where, f"what the model said cannot be read: {events[-1].error}")
         for broken in turn.broken:
-            why = f"{broken.reason}: {broken.detail}"
-            self._report.append(Repair("dropped_call", broken.id, broken.name, step.where, why))
+            if not broken.goes_back:
+                why = f"{broken.reason}: {broken.detail}"
+                self._report.append(Repair("dropped_call", broken.id, broken.name, step.where, why))
         if turn.parts:
             self._said.append(turn)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm.agent.artifacts import LONGEST_LINE, MOST_BYTES, artifact_tools
+from streamnorm.agent.checking import Unfit
 from streamnorm.history.settled import Settled
 from streamnorm.history.spool import Artifact, ArtifactMissing, Spool
 
@@ -192,3 +193,29 @@ def test_answers_are_bounded_whatever_the_artifact():
         assert len(answer) <= MOST_BYTES + 100
         assert answer.endswith("ask for fewer lines]")
     assert len(ask([many], "artifact_read", length=10**9)) <= MOST_BYTES + 100
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "field"),
+    [
+        ("artifact_head", {"callId": "call_log", "lines": "x"}, "$.lines"),
+        ("artifact_head", {"callId": "call_log", "line": 3}, "`line`"),
+        ("artifact_head", {"callId": "another"}, "$.callId"),
+        ("artifact_head", {}, "'callId'"),
+        ("artifact_grep", {"callId": "call_log"}, "'pattern'"),
+        ("artifact_grep", {"callId": "call_log", "pattern": "f", "regex": "yes"}, "$.regex"),
+        ("artifact_read", {"callId": "call_log", "offset": True}, "$.offset"),
+    ],
+)
+def test_arguments_of_an_artifact_tool_are_checked_as_those_of_any_other(name, said, field):
+    log = Settled("call_log", "log", {}, Artifact.of("ok\nfailed\n"), inline=False)
+    (tool,) = (tool for tool in artifact_tools([log]) if tool.name == name)
+    with pytest.raises(Unfit) as caught:
+        tool.convert(said)
+    assert field in str(caught.value)
+
+
+def test_a_whole_number_is_an_integer_for_an_artifact_tool():
+    log = Settled("call_log", "log", {}, Artifact.of("ok\nfailed\n"), inline=False)
+    head = artifact_tools([log])[0]
+    assert head.handler(head.convert({"callId": "call_log", "lines": 1.0})) == "ok"

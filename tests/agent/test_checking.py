@@ -84,12 +84,22 @@ class Data:
     days: int = 1
 
 
-def pydantic_model():
+class Open(msgspec.Struct):
+    "Book a trip; by itself it passes unknown names over."
+
+    city: str
+    days: int = 1
+
+
+def pydantic_model(**config):
     pydantic = pytest.importorskip("pydantic")
     return pydantic.create_model(
         "Trip", city=(str, ...), days=(int, 1), __doc__="Book a trip.",
-        __config__=pydantic.ConfigDict(extra="forbid", strict=True),
+        __config__=pydantic.ConfigDict(**config),
     )  # fmt: skip
+
+
+STRICT = {"extra": "forbid", "strict": True}
 
 
 FORMS = {
@@ -99,10 +109,15 @@ FORMS = {
     "(Tool, handler)": lambda: (Tool("trip", "Book a trip.", SCHEMA), by_dict),
     "ClientTool": lambda: ClientTool(Tool("trip", "Book a trip.", SCHEMA), by_dict),
     "msgspec struct": lambda: ClientTool.from_model(Struct, by_value, name="trip"),
+    "open struct": lambda: ClientTool.from_model(Open, by_value, name="trip"),
+    "dataclass": lambda: ClientTool.from_model(Data, by_value, name="trip"),
     "pydantic model": lambda: ClientTool.from_model(pydantic_model(), by_value, name="trip"),
+    "strict model": lambda: ClientTool.from_model(pydantic_model(**STRICT), by_value, name="trip"),
 }
 WRONG = [
     ({"city": "Oslo", "days": "two"}, "days"),
+    ({"city": "Oslo", "days": "2"}, "days"),
+    ({"city": "Oslo", "days": True}, "days"),
     ({"city": 5}, "city"),
     ({"days": 2}, "city"),
     ({"city": "Oslo", "nights": 2}, "nights"),
@@ -128,6 +143,41 @@ def test_what_does_not_fit_is_an_error_that_says_which_field(
     assert text.startswith("not run: the arguments do not fit: ")
     assert field in text
     assert SEEN == []
+
+
+def test_a_name_that_a_type_does_not_have_is_found_at_any_depth():
+    class Leg(msgspec.Struct):
+        to: Open
+        back: Open | None = None
+
+    class Tour(msgspec.Struct):
+        legs: list[Leg]
+        notes: dict[str, int] = {}
+
+    Leg.__annotations__ = {"to": Open, "back": Open | None}
+    Tour.__annotations__ = {"legs": list[Leg], "notes": dict[str, int]}
+    convert = ClientTool.from_model(Tour, len).convert
+    oslo = {"city": "Oslo"}
+    convert({"legs": [{"to": oslo, "back": None}], "notes": {"any": 1}})
+    for legs, place in (
+        ([{"to": oslo}, {"to": {"city": "Oslo", "day": 2}}], "`$.legs[1].to`"),
+        ([{"to": oslo, "back": {"city": "Oslo", "day": 2}}], "`$.legs[0].back`"),
+    ):
+        with pytest.raises(Unfit) as caught:
+            convert({"legs": legs})
+        assert str(caught.value) == f"there is no `day`, only city, days - at {place}"
+
+
+def test_a_model_that_takes_any_name_takes_any_name():
+    convert = ClientTool.from_model(pydantic_model(extra="allow"), by_value, name="trip").convert
+    assert convert({"city": "Oslo", "nights": 2}).nights == 2
+
+
+def test_json_says_what_it_can_of_the_types_of_a_model():
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("When", on=(date, ...), seats=(tuple[int, int], (1, 2)))
+    made = ClientTool.from_model(model, by_value).convert({"on": "2026-05-17", "seats": [3, 4.0]})
+    assert (made.on, made.seats) == (date(2026, 5, 17), (3, 4))
 
 
 def test_a_model_and_its_handler_are_a_tool():

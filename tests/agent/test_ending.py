@@ -28,6 +28,7 @@ from streamnorm.history import ForeignResult
 from streamnorm.testing import call, finish, say, script
 from tests.agent.models import Model, add, both, outputs, ran
 from tests.history.stores import EVERYWHERE, opener
+from tests.providers.streams import Responses, heard
 
 NOT_RUN = "not run: the run was stopped"
 ASKS = script(say("Hm."), call("add", a=1).with_id("toolu_1"), finish())
@@ -404,3 +405,22 @@ async def test_a_service_may_keep_the_conversation_without_any_history():
 async def test_there_is_nothing_to_go_on_with_in_an_empty_conversation():
     with pytest.raises(UsageError, match="say something"):
         await ran(ToolLoop(Model()), None, conversation=Conversation())
+
+
+@pytest.mark.parametrize("persist", ["run", "call"])
+async def test_what_a_provider_left_unfinished_is_not_asked_for_again_and_goes_back(
+    history, persist
+):
+    item = {"type": "web_search_call", "id": "ws_1", "status": "incomplete"}
+    sent = []
+
+    def send(outgoing, tools):
+        sent.append(provider("openai_responses").request(outgoing, tools=tools, model="m")["input"])
+        wire = Responses.CREATED + Responses.done(item) + Responses.text("Sorry.", 1)
+        return heard("openai_responses", wire + Responses.completed())[0]
+
+    loop = ToolLoop(send, [add], history=history, persist=persist)
+    run, _ = await ran(loop, "Search.", conversation="c")
+    assert (run.outcome, run.text, run.report) == ("finished", "Sorry.", [])
+    await ran(loop, "Again.", conversation="c")
+    assert [entry for entry in sent[1] if "type" in entry] == [item]

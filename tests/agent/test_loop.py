@@ -215,14 +215,20 @@ async def test_whoever_looks_at_a_call_changes_nothing_of_it():
         spoil(running().call.arguments)
         return f"{path} {lines}"
 
-    model = Model(script(call("f", SPOILED)), script(say("ok")))
-    async with ToolLoop(model, [f], approve=approve, until=until).run("Go.") as run:
-        async for event in run:
-            if event.kind in ("tool_call", "settled"):
-                spoil(event.arguments)
-    assert outputs(run) == ["a [1, 2]"]
-    assert [c.arguments for turn in model.sent[1].turns for c in turn.calls] == [SPOILED]
-    assert run.settled[0].arguments == SPOILED
+    for persist in ("run", "call"):
+        model = Model(script(call("f", SPOILED)), script(say("ok")))
+        async with MemoryHistory() as history:
+            how = {"approve": approve, "until": until, "history": history, "persist": persist}
+            async with ToolLoop(model, [f], **how).run("Go.", conversation="c") as run:
+                async for event in run:
+                    if event.kind in ("tool_call", "settled"):
+                        spoil(event.arguments)
+            stored = await history.load("c")
+        assert outputs(run) == ["a [1, 2]"]
+        assert [c.arguments for turn in model.sent[1].turns for c in turn.calls] == [SPOILED]
+        assert run.settled[0].arguments == SPOILED
+        assert [c.arguments for c in stored.turns[1].calls] == [SPOILED]
+        assert [c.state for c in stored.calls] == ["answered"]
 
 
 @both
@@ -760,6 +766,20 @@ def test_the_history_may_let_go_and_keep_the_services_name(persist):
         ({"tools": [Tool("artifact_grep")]}, "cannot be named 'artifact_grep'"),
         ({"tools": [(Tool("artifact_head"), print)]}, "choose another name"),
         ({"send": None}, "send is a function"),
+        ({"history": "chat.db"}, "history is a History such as SQLiteHistory"),
+        ({"limit": 0}, "limit is a number of calls from 1 up, not 0"),
+        ({"limit": True}, "limit is a number"),
+        ({"concurrency": 0}, "concurrency is a number"),
+        ({"timeout": "10"}, "timeout is seconds, or None for no end, not '10'"),
+        ({"timeout": 0}, "timeout is seconds"),
+        ({"approve": True}, "approve is a function of a call"),
+        ({"until": 3}, "until is a function of a settled record"),
+        ({"guard": 3}, "guard is a LoopGuard, not 3"),
+        ({"spool": "folder"}, "spool is a Spool"),
+        ({"orphans": "keep"}, "orphans is one of error, drop, raise, not 'keep'"),
+        ({"system": 5}, "system is a text"),
+        ({"trim": "yes"}, "trim is True or False"),
+        ({"service_id": "resp_1"}, "service_id is a function of a turn"),
     ],
 )
 def test_bad_arguments_are_named(options, complaint):

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, EncodeError, Media, ToolResult, Turn, Wire, provider
-from streamnorm.events import BrokenToolCall, ToolCall, ToolProgress
+from streamnorm import (
+    Conversation,
+    EncodeError,
+    Media,
+    ToolResult,
+    Turn,
+    Wire,
+    from_messages,
+    mend,
+    provider,
+)
+from streamnorm.events import BrokenToolCall, ProviderToolResult, ToolCall, ToolProgress
 from tests.conftest import CALLING
 from tests.providers.streams import Responses, heard
 
@@ -41,6 +51,22 @@ HOSTED = [
 ]
 
 
+# Call and result in one item.
+HYBRID: list[tuple[str, dict[str, Any]]] = [
+    (
+        "openai_responses",
+        {"type": "file_search_call", "id": "i_1", "queries": ["x"], "results": None},
+    ),
+    (
+        "openai_responses",
+        {"type": "code_interpreter_call", "id": "i_1", "code": "1", "outputs": None},
+    ),
+    ("openai_responses", {"type": "image_generation_call", "id": "i_1", "result": None}),
+    ("openai_responses", {"type": "mcp_call", "id": "i_1", "name": "f", "arguments": "{}"}),
+    ("azure_foundry", {"type": "memory_search_call", "id": "i_1", "results": []}),
+]
+
+
 def told(wire: str, *items: dict[str, Any]) -> list[Any]:
     done = (Responses.done(item, at) for at, item in enumerate(items))
     return heard(wire, Responses.CREATED + b"".join(done) + Responses.completed())[0]
@@ -57,7 +83,7 @@ def back(wire: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
 # --- what the provider ran ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["failed", "completed"])
+@pytest.mark.parametrize("status", ["failed", "incomplete", "completed"])
 @pytest.mark.parametrize(
     ("wire", "item"), HOSTED, ids=lambda v: v["type"] if isinstance(v, dict) else v
 )
@@ -88,6 +114,57 @@ def test_a_hosted_call_that_says_it_is_incomplete_is_told_so_and_broken(
     events = told(wire, {**item, "status": "incomplete"})
     assert [e.status for e in events if isinstance(e, ToolProgress)] == ["incomplete"]
     assert [e.reason for e in events if isinstance(e, BrokenToolCall)] == ["truncated"]
+
+
+@pytest.mark.parametrize("status", ["failed", "incomplete", "completed"])
+@pytest.mark.parametrize(
+    ("wire", "item"), HYBRID, ids=lambda v: v["type"] if isinstance(v, dict) else v
+)
+def test_a_call_that_brings_its_own_result_goes_back_once_and_as_it_came(
+    wire: str, item: dict[str, Any], status: str
+):
+    item = {**item, "status": status}
+    assert back(wire, item) == [item]
+    (result,) = (e for e in told(wire, item) if isinstance(e, ProviderToolResult))
+    assert result.is_error is (status != "completed")
+
+
+def test_what_a_provider_left_unfinished_goes_back_in_its_place():
+    said = [Responses.message("Hm.", "m_1"), {**SEARCH, "status": "incomplete"}]
+    said = [*said, {**SEARCH, "id": "ws_2", "status": "completed"}]
+    sent = back("openai_responses", *said)
+    assert [item["id"] for item in sent] == ["m_1", "ws_1", "ws_2"]
+
+
+def test_what_a_provider_left_unfinished_is_mended_read_and_stored_as_it_is():
+    item = {**SEARCH, "status": "incomplete", "error": {"code": "quota"}}
+    turn = Turn.from_events(told("openai_responses", item))
+    talk = Conversation().user("Go").add(turn).user("On")
+    assert mend(talk) == (talk, ())
+    assert Conversation.from_json(talk.to_json()) == talk
+    body = provider("openai_responses").request(talk)
+    assert from_messages("openai_responses", body).report == ()
+    again = from_messages("openai_responses", body).conversation
+    assert provider("openai_responses").request(again) == body
+
+
+def test_what_a_provider_left_unfinished_goes_to_no_other():
+    turn = Turn.from_events(told("openai_responses", {**SEARCH, "status": "incomplete"}))
+    prepared = provider("anthropic").prepare(Conversation().user("Go").add(turn).user("On"))
+    assert "ws_1" not in json.dumps(prepared.body)
+    assert [row.why for row in prepared.dropped] == [
+        "only the provider that ran the tool knows its result"
+    ]
+
+
+def test_an_item_of_which_something_is_missing_does_not_go_back():
+    whole = Responses.done({**SEARCH, "status": "incomplete"})
+    odd = whole.replace(b'"tides"', b'"tid\xffs"')
+    events = heard("openai_responses", Responses.CREATED + odd + Responses.completed())[0]
+    turn = Turn.from_events(events)
+    assert [call.goes_back for call in turn.broken] == [False]
+    with pytest.raises(EncodeError, match="never whole"):
+        provider("openai_responses").request(Conversation().user("Go").add(turn))
 
 
 def test_a_failure_that_the_final_response_says_again_is_told_once():
@@ -140,6 +217,11 @@ def shell(output: Any, is_error: bool = False, **action: Any) -> dict[str, Any]:
         ({"error": "no such file"}, '{"error":"no such file"}'),
         ({"result": "a.txt", "exit_code": 0}, '{"result":"a.txt","exit_code":0}'),
         ({}, "{}"),
+        ([], "[]"),
+        ({"stdout": 5}, '{"stdout":5}'),
+        ({"stdout": "a", "exit_code": None}, '{"stdout":"a","exit_code":null}'),
+        ({"stdout": "a", "exit_code": "0"}, '{"stdout":"a","exit_code":"0"}'),
+        ({"outcome": "timeout"}, '{"outcome":"timeout"}'),
         (7, "7"),
         (None, ""),
     ],
@@ -152,6 +234,13 @@ def test_a_run_of_a_command_may_print_nothing():
     exit = {"type": "exit", "exit_code": 2}
     assert shell({"stderr": "x", "exit_code": 2})["output"] == [
         {"stdout": "", "stderr": "x", "outcome": exit}
+    ]
+
+
+def test_a_run_may_have_no_pipe_and_no_exit():
+    outcome = {"type": "timeout"}
+    assert shell({"stdout": "a", "stderr": None, "outcome": outcome})["output"] == [
+        {"stdout": "a", "stderr": "", "outcome": outcome}
     ]
 
 

@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from streamnorm import BrokenToolCall, EncodeError, Media, Tool, ToolCall, ToolChoice, ToolResult
+from streamnorm import (
+    BrokenToolCall,
+    Conversation,
+    EncodeError,
+    Media,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Turn,
+    mend,
+)
+from streamnorm.errors import UsageError
 from streamnorm.wire import provider
 from tests.conftest import CALLING
 
@@ -268,3 +280,44 @@ def test_a_result_of_a_broken_call_is_refused_with_what_to_do():
 def test_media_are_bytes():
     with pytest.raises(EncodeError, match=r"Media is bytes and their type, .* not str"):
         Media("aGk=", "image/png")
+
+
+def said(call):
+    return Conversation().user("Go").add(Turn("assistant", (call,)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (
+            lambda wire, call: wire.tools([print]),
+            "a tool is a Tool, not builtin_function_or_method",
+        ),
+        (lambda wire, call: wire.request([], [5]), "a tool is a Tool, not int"),
+        (lambda wire, call: wire.tools("f"), "tools are to be passed as a list, not str"),
+        (lambda wire, call: wire.results(None), "results are to be passed as a list, not NoneType"),
+        (
+            lambda wire, call: wire.results(ToolResult.for_call(call, 1)),
+            "as a list, not ToolResult",
+        ),
+        (lambda wire, call: wire.results(["done"]), "a result is a ToolResult, not str"),
+        (lambda wire, call: wire.calls(call), "calls are to be passed as a list, not ToolCall"),
+        (lambda wire, call: wire.calls(["call_1"]), "a ToolCall, not str"),
+        (lambda wire, call: wire.tool_choice(5), "a choice is .*, not 5"),
+        (
+            lambda wire, call: wire.tool_choice([Tool("f")]),
+            "the name of a tool, or a list of names",
+        ),
+        (lambda wire, call: wire.request(5), "turns are to be passed as a list, not int"),
+        (lambda wire, call: wire.request(["Hi"]), "a conversation is made of turns, not str"),
+        (lambda wire, call: said(call).results(["done"]), "a result is a ToolResult, .* not str"),
+        (lambda wire, call: said(call).results("done"), "a list of ToolResult, not str"),
+        (lambda wire, call: said(call).user(5), "text or Media, not int"),
+        (lambda wire, call: said(call).add("Hi"), "made of turns, not str"),
+        (lambda wire, call: said(call).assistant(5), "a text, a Turn or its events, not int"),
+        (lambda wire, call: mend("Hi"), "pass a Conversation, not str"),
+    ],
+)
+def test_something_of_the_wrong_type_gets_a_sentence(wrong, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        wrong(provider("anthropic"), ToolCall(0, "call_1", "f", {}, "{}"))

@@ -287,7 +287,8 @@ def _custom_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
 def _shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     """What each command printed: texts, or objects with stdout, stderr and exit_code or outcome."""
     value = answer.result.value
-    runs = value if isinstance(value, list) else [answer.text if value is None else value]
+    many = isinstance(value, list) and bool(value)
+    runs = value if many else [answer.text if value is None else value]
     limit = answer.called.call.arguments.get("max_output_length")
     item = {
         "type": "shell_call_output", "call_id": answer.called.id,
@@ -296,18 +297,23 @@ def _shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     return filled(item)
 
 
-RUN = {"stdout", "stderr", "exit_code", "outcome"}
+RUN: Mapping[str, Callable[[Any], bool]] = {
+    "stdout": lambda said: isinstance(said, str | None),
+    "stderr": lambda said: isinstance(said, str | None),
+    "exit_code": lambda said: type(said) is int,
+    "outcome": lambda said: isinstance(said, dict) and isinstance(said.get("type"), str),
+}
 
 
 def _run(run: Any, is_error: bool) -> Entry:
     """A dict that says anything else is not a run that printed nothing: it is what was printed."""
-    is_run = isinstance(run, dict) and bool(run) and set(run) <= RUN
+    is_run = isinstance(run, dict) and bool(run) and set(run) <= RUN.keys()
+    is_run = is_run and all(RUN[key](said) for key, said in run.items())
     said = run if is_run else {"stdout": run if isinstance(run, str) else json_text(run)}
     code = said.get("exit_code", 1 if is_error else 0)
     outcome = said.get("outcome", {"type": "exit", "exit_code": code})
-    return {
-        "stdout": said.get("stdout", ""), "stderr": said.get("stderr", ""), "outcome": outcome,
-    }  # fmt: skip
+    printed = {key: said.get(key) or "" for key in ("stdout", "stderr")}
+    return {**printed, "outcome": outcome}
 
 
 def _local_shell_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:

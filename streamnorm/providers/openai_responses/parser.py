@@ -644,6 +644,8 @@ class ResponsesParser(Parser):
             return  # nothing of it came yet, or the response was cut: no end
         if status in UNFINISHED:
             self.calls.deny(call, "truncated", "its item says that it is incomplete")
+            is_theirs = call.kind.runs_on == "provider"
+            call.returned = item if is_theirs and not (call.taint or self.calls.lossy) else None
         elif status == "failed" and call.kind.runs_on == "client":
             self.calls.deny(call, "provider_error", "its item says that it failed")
         else:
