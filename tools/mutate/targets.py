@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tools.mutate.guards import EVIDENCE, Scope
+from tools.mutate.guards import EVIDENCE, READING, Scope
 
 __all__ = ["EQUIVALENT", "TARGETS", "Target"]
 
@@ -17,6 +17,12 @@ Test: TypeAlias = str | tuple[str, str]
 
 CORE = ("tests/core", "tests/proof/test_finds.py", "tests/providers/test_evidence_wires.py")
 STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
+WORDS = tuple(
+    f"tests/providers/test_{about}.py"
+    for about in (
+        "endings", "exactness", "families", "guards", "identity", "plain_errors", "shapes", "usage",
+    )
+)  # fmt: skip
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
 
 
@@ -33,6 +39,7 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
         ("tests/providers/test_bad_wires.py", name),
         ("tests/providers/test_takes.py", f"{name}/"),
         "tests/providers/test_quirks.py",
+        *WORDS,
         *more,
     )
 
@@ -44,23 +51,26 @@ _LIMITS = Scope.about("LimitReached", "overflow", "_left", "_up_to_limit", "_lon
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
-    "streamnorm/providers/openai_chat/parser.py": Target(EVIDENCE, _wire("openai_chat")),
-    "streamnorm/providers/anthropic/parser.py": Target(EVIDENCE, _wire("anthropic")),
+    "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
+    "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
     "streamnorm/providers/openai_responses/parser.py": Target(EVIDENCE, _RESPONSES),
     "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
-    "streamnorm/core/parser.py": Target(EVIDENCE, (*CORE, *STREAMS, *PIPE)),
-    "streamnorm/core/even.py": Target(ALL, CORE),
+    "streamnorm/core/parser.py": Target(READING, (*CORE, *STREAMS, *WORDS, *PIPE)),
+    "streamnorm/core/even.py": Target(ALL, (*CORE, *WORDS)),
+    "streamnorm/core/mend.py": Target(ALL, (*CORE, *WORDS, *PIPE)),
     "streamnorm/providers/gemini/parser.py": Target(EVIDENCE, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
-    "streamnorm/providers/cohere/parser.py": Target(EVIDENCE, _wire("cohere")),
-    "streamnorm/providers/bedrock/parser.py": Target(EVIDENCE, _wire("bedrock")),
-    "streamnorm/providers/mistral/parser.py": Target(EVIDENCE, _wire("mistral")),
-    "streamnorm/providers/ollama/parser.py": Target(EVIDENCE, _wire("ollama")),
+    "streamnorm/providers/cohere/parser.py": Target(READING, _wire("cohere")),
+    "streamnorm/providers/bedrock/parser.py": Target(READING, _wire("bedrock")),
+    "streamnorm/providers/mistral/parser.py": Target(READING, _wire("mistral")),
+    "streamnorm/providers/ollama/parser.py": Target(READING, _wire("ollama")),
     "streamnorm/providers/gemini_interactions/parser.py": Target(
         EVIDENCE, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
+    "streamnorm/text/halves.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/encoding/ids.py": Target(
         ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
     ),
@@ -89,16 +99,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
-    (
-        _CALLS, "Calls.whole",
-        "never: id and name and text and self._is_usual(id, name, choice, kind)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: and name"): "no name was looked at that is empty",
     (_CALLS, "Calls.whole", "without: and text"): "empty text is refused, then goes the long way",
-    (
-        _CALLS, "Calls.whole",
-        "always: type(arguments) is not dict or not id or (not name)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
     (_CALLS, "Calls._is_usual", "boundary: len(id) <= self._limits.id"): _SHORTCUT,
