@@ -20,7 +20,7 @@ STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
 WORDS = tuple(
     f"tests/providers/test_{about}.py"
     for about in (
-        "endings", "exactness", "families", "guards", "identity", "plain_errors", "shapes", "usage",
+        "endings", "exactness", "families", "identity", "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
@@ -39,6 +39,7 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
         ("tests/providers/test_bad_wires.py", name),
         ("tests/providers/test_takes.py", f"{name}/"),
         "tests/providers/test_quirks.py",
+        f"tests/providers/test_guards_{name}.py",
         *WORDS,
         *more,
     )
@@ -63,7 +64,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
     "streamnorm/providers/cohere/parser.py": Target(READING, _wire("cohere")),
     "streamnorm/providers/bedrock/parser.py": Target(READING, _wire("bedrock")),
-    "streamnorm/providers/mistral/parser.py": Target(READING, _wire("mistral")),
+    "streamnorm/providers/mistral/parser.py": Target(
+        READING, _wire("mistral", "tests/providers/test_guards_openai_chat.py")
+    ),
     "streamnorm/providers/ollama/parser.py": Target(READING, _wire("ollama")),
     "streamnorm/providers/gemini_interactions/parser.py": Target(
         EVIDENCE, _wire("gemini_interactions")
