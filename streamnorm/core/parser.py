@@ -179,8 +179,8 @@ class Parser:
         """Any data of any event: a word, an even payload, an odd one, or one we do not know."""
         if (word := self.WORDS.get(data.strip())) is not None:
             return word(self, out)
-        if event == "error" and not self.TYPE_FIELD and b'"error"' not in data:
-            data = b'{"error":' + data + b"}"  # where kinds are no words, the event's name is one
+        if event == "error" and b'"error"' not in data:
+            data = b'{"error":' + data + b"}"  # only the event's name says what it is
         self._loss, objects = "", self.scribe.counts["args.object"]
         try:
             payload = self._evened(data, event)
@@ -378,8 +378,7 @@ def _plain_failure(error: Any) -> Failure:
 
 def _tags(parser: type[Parser]) -> set[Any]:
     """The kinds of payload that a wire's types are tagged with."""
-    configs = (getattr(kind, "__struct_config__", None) for kind in parser.KINDS)
-    return {config.tag for config in configs if config is not None}
+    return {kind.__struct_config__.tag for kind in parser.KINDS}  # type: ignore[attr-defined]
 
 
 def plainly(data: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""The guards of Chat Completions (and Mistral) that no recorded stream passes: each test fails without its guard."""
+"""Guards of Chat Completions that no recorded stream passes: each test fails if its guard is removed."""
 
 from __future__ import annotations
 
