@@ -20,7 +20,7 @@ STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
 WORDS = tuple(
     f"tests/providers/test_{about}.py"
     for about in (
-        "endings", "exactness", "families", "identity", "plain_errors", "shapes", "usage",
+        "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
