@@ -191,3 +191,46 @@ def test_an_executed_tool_whose_arguments_are_no_text_is_not_told_without_them()
     assert [(e.kind, getattr(e, "reason", "")) for e in told] == [
         ("tool_call_start", ""), ("broken_tool_call", "conflict"),
     ]  # fmt: skip
+
+
+# --- Mistral --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("new", [{}, {"new": 1}])  # a field that we do not know changes nothing
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"error": {"message": "boom", "code": "e1"}}, "e1"),
+        ({"error": "boom", "code": "e1"}, "e1"),
+        ({"object": "error", "message": "boom", "type": "e1"}, "e1"),
+        ({"message": "boom", "code": "e1"}, "e1"),
+        ({"message": {"message": "boom", "code": "e1"}, "object": "error"}, "e1"),
+        ({"detail": "boom"}, None),
+        ({"detail": "boom", "choices": []}, None),
+    ],
+)
+def test_an_error_of_mistral_fails_the_stream(said: dict[str, Any], code: str, new: dict[str, Any]):
+    events, _ = heard("mistral", Chat.call(0, "a", "pay", '{"n"') + sse({**said, **new}))
+    assert fate(events) == (["provider_error"], ("failed", "provider_error"))
+    assert (events[-1].error, events[-1].code) == ("boom", code)  # type: ignore[union-attr]
+
+
+def test_an_error_of_mistral_without_words_is_one_too():
+    events, _ = heard("mistral", Chat.text("hi") + sse({"object": "error"}))
+    assert end(events) == ("failed", "provider_error")
+
+
+@pytest.mark.parametrize("new", [{}, {"new": 1}])
+def test_counts_alone_and_a_message_beside_choices_are_no_error(new: dict[str, Any]):
+    counts = sse({"usage": {"prompt_tokens": 3, "completion_tokens": 4}, **new})
+    body = chunk({"delta": {"content": "hi"}}, message="fine", **new) + counts + Chat.end("stop")
+    events, _ = heard("mistral", body)
+    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
+    assert [(e.input, e.output) for e in events if e.kind == "usage"] == [(3, 4)]
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "mistral"])
+@pytest.mark.parametrize("rare", [{}, {"prefix": False}])
+def test_a_word_beside_text_is_the_end_of_the_calls_before_it(provider: str, rare: dict[str, Any]):
+    body = Chat.call(0, "a", "pay", "") + Chat.delta({"content": "", **rare}, "tool_calls")
+    assert fate(heard(provider, body)[0]) == ([{}], ("finish", "tool_calls"))
