@@ -209,7 +209,7 @@ class Parser:
             self._doubt(self._plain(data), why)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
-        kindless = isinstance(payload, dict) and self.TYPE_FIELD and self.TYPE_FIELD not in payload
+        kindless = isinstance(payload, dict) and self.TYPE_FIELD not in payload
         if kindless and (error := payload.get("error")):  # a gateway's own, in nobody's kind
             raise StreamFailed(_plain_failure(error))
         if self._may_be_of_a_call(payload, data):
@@ -266,8 +266,7 @@ class Parser:
             data.decode()
         except UnicodeDecodeError:  # in a key, where the decoder does not complain of it
             return self.only_utf8(data)
-        untyped = event and str(error) == f"Object missing required field `{self.TYPE_FIELD}`"
-        if untyped and repairs.begin((self.TYPE_FIELD,)):
+        if str(error) == f"Object missing required field `{self.TYPE_FIELD}`":
             return even.with_field(data, self.TYPE_FIELD, event)
         complaint = even.complaint(error)
         row = None if complaint.unknown else self.QUIRKS.get(complaint.where)

@@ -106,6 +106,38 @@ def test_a_doubtful_payload_taints_the_call_that_it_grew_and_the_one_whose_place
     assert fate(events)[0] == ["conflict", "conflict"]
 
 
+@pytest.mark.parametrize("error", [{"message": "boom"}, "boom"])
+def test_an_error_in_a_kind_that_we_do_not_know_is_not_the_streams(error: Any):
+    new = {"type": "new_kind", "error": error}
+    events, _ = heard("anthropic", BEGUN + sse(new) + CLOSED)
+    assert fate(events) == ([{"n": 1}], ("finish", "tool_calls"))
+
+
+def test_an_error_beside_what_cannot_be_read_fails_the_stream_on_wires_without_kinds_too():
+    many = {f"x{n}": 1 for n in range(200)}
+    events, _ = heard("openai_chat", Chat.call(0, "a", "pay", PAY) + sse({"error": "boom", **many}))
+    assert fate(events) == (["provider_error"], ("failed", "provider_error"))
+
+
+def test_a_kind_counts_before_the_name_of_its_event():
+    odd = {"type": "content_block_stop", "index": "0"}
+    events, _ = heard("anthropic", BEGUN + sse(odd, "message") + Messages.end())
+    assert fate(events) == ([{"n": 1}], ("finish", "tool_calls"))
+
+
+def test_a_payload_without_a_kind_or_the_name_of_an_event_is_passed_on_whole():
+    events, _ = heard("anthropic", BEGUN + sse({"index": 0}) + CLOSED)
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"index": 0}]
+    assert fate(events)[0] == ["conflict"]
+
+
+@pytest.mark.parametrize("field", ["provider", "new"])
+def test_a_payload_that_is_nested_too_deeply_fails_the_stream(field: str):
+    deep = f'{{"choices":[],"{field}":' + '{"a":' * 5000 + "1" + "}" * 5001
+    events, _ = heard("openai_chat", Chat.call(0, "a", "pay", PAY) + sse(deep) + Chat.end())
+    assert fate(events) == (["truncated"], ("failed", "protocol"))
+
+
 # --- how much is made even ------------------------------------------------------------------------
 
 

@@ -209,7 +209,7 @@ def test_everything_told_can_be_encoded(provider: str):
     events = tr(provider, start + sse(odd))
     assert any(e.kind == "unrecognized" for e in events)
     for event in events:
-        repr(event).encode()
+        msgspec.json.encode(event)
 
 
 @given(st.lists(st.sampled_from(["a", GRIN, HIGH, LOW, "é"]), min_size=1, max_size=10),
@@ -239,6 +239,22 @@ def _replaced(utf16: bytes) -> str:
         out.append("\ufffd" if 0xD800 <= unit < 0xE000 else chr(unit))
         at += 1
     return "".join(out)
+
+
+def test_an_event_without_text_is_told_beside_halves():
+    signed = {"type": "signature_delta", "signature": "s"}
+    body = Messages.START + Messages.text("a" + HIGH, 3)
+    body += sse({"type": "content_block_delta", "index": 4, "delta": signed})
+    events = tr("anthropic", body + Messages.text(LOW, 3) + Messages.end("end_turn"))
+    thoughts = [e for e in events if isinstance(e, ReasoningDelta)]
+    assert [e.echo["signature"] for e in thoughts] == ["s"]
+
+
+def test_half_a_character_at_the_end_of_a_cut_stream_is_told_to_the_call_it_was_of():
+    events = tr("openai_chat", Chat.call(0, "a", "f", '{"x":"' + HIGH))
+    assert [e for e in events if isinstance(e, ToolCallDelta)] == [
+        ToolCallDelta(0, '{"x":"'), ToolCallDelta(0, "\ufffd"),
+    ]  # fmt: skip
 
 
 def test_text_deltas_keep_their_part_and_choice_when_mended():
