@@ -50,6 +50,7 @@ Word: TypeAlias = Callable[[Any, Out], None]
 # All that msgspec can raise for bytes from outside.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 plain = msgspec.json.Decoder().decode
+_REPLACED = "bytes that are not UTF-8 were replaced"
 
 
 class Payload(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -322,7 +323,7 @@ class Parser:
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
         self.scribe.note("wire.bad_utf8")
         self.scribe.counts["wire.bad_utf8"] += replaced - 1
-        self._loss = "bytes that are not UTF-8 were replaced"
+        self._loss = _REPLACED
         return text.encode()
 
     def _without_halves(
@@ -340,7 +341,7 @@ class Parser:
         try:
             return plain(data), data
         except UnicodeDecodeError:
-            self.calls.lossy = "bytes that are not UTF-8 were replaced"
+            self.calls.lossy = _REPLACED
             return self.sound(self.only_utf8(data))
         except msgspec.DecodeError as error:
             mended, unmasked = self._without_halves(data, error)
@@ -353,10 +354,10 @@ class Parser:
         except UnicodeDecodeError:
             self.scribe.note("wire.bad_utf8")
             text = bytes(raw).decode("utf-8", "replace")
-            self.calls.lossy = self.calls.lossy or "bytes that are not UTF-8 were replaced"
-            if call is not None:
-                self.calls.taint(call, self.calls.lossy)
-                self.calls.lossy = ""
+            if call is None:
+                self.calls.lossy = _REPLACED
+            else:
+                self.calls.taint(call, _REPLACED)
         return "" if text == "null" else text
 
     def _plain(self, data: bytes) -> Any:

@@ -154,6 +154,22 @@ def test_an_odd_field_is_left_aside_before_the_others_are_counted():
     assert (notes["wire.field_odd"], notes["wire.field_unknown"]) == (1, 1)
 
 
+def test_a_field_that_one_kind_has_is_unknown_in_another():
+    """How an odd value of it is read there says nothing here."""
+    end = {"type": "message-end", "index": "0", "delta": {"finish_reason": "COMPLETE"}}
+    _, notes = heard("cohere", sse({"type": "message-start", "id": "m"}) + sse(end))
+    assert notes == {"wire.field_unknown": 1}
+
+
+def test_a_place_is_made_even_once_and_then_left_aside():
+    content = [[{"type": "text", "text": "hi"}]]
+    said = {"type": "content-delta", "index": 0, "delta": {"message": {"content": content}}}
+    end = {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}
+    events, notes = heard("cohere", sse(said) + sse(end))
+    assert [e.kind for e in events if e.kind == "text_delta"] == []
+    assert notes == {"wire.shape_odd": 1, "wire.field_odd": 1}
+
+
 # --- bytes that are no text, and halves of characters ---------------------------------------------
 
 
@@ -171,6 +187,15 @@ def test_arguments_that_are_an_object_with_replaced_bytes_break_their_call_and_n
 
     events, _ = traced("ollama", line("?") + line("!") + b'{"done":true,"done_reason":"stop"}\n')
     assert fate(events)[0] == [{"n": "!"}, "conflict"]
+
+
+def test_a_call_said_at_once_with_replaced_bytes_is_broken_and_the_next_is_not():
+    def said(text: str) -> bytes:
+        part = {"functionCall": {"name": "pay", "args": {"n": text}}}
+        return sse({"candidates": [{"content": {"parts": [part]}}]}).replace(b"?", b"\xff")
+
+    body = said("?") + said("!") + sse({"candidates": [{"finishReason": "STOP"}]})
+    assert fate(heard("gemini", body)[0])[0] == [{"n": "!"}, "conflict"]
 
 
 def test_halves_in_a_payload_that_we_do_not_know_do_not_leave_the_library():
