@@ -56,7 +56,9 @@ from .mint import Mint
 __all__ = ["FUNCTION", "TABLE", "Call", "Calls", "Evidence", "Kind", "State"]
 
 Out: TypeAlias = list[Event]
-Place: TypeAlias = tuple[int, Any]  # of a call, where the wire has places: choice and index
+Place: TypeAlias = tuple[
+    int, Any
+]  # of a call, where the wire has places: choice and its words for it
 
 
 class State(IntEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tools.mutate.guards import EVIDENCE, Scope
+from tools.mutate.guards import EVIDENCE, READING, Scope
 
 __all__ = ["EQUIVALENT", "TARGETS", "Target"]
 
@@ -17,7 +17,14 @@ Test: TypeAlias = str | tuple[str, str]
 
 CORE = ("tests/core", "tests/proof/test_finds.py", "tests/providers/test_evidence_wires.py")
 STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
-PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
+WORDS = tuple(
+    f"tests/providers/test_{about}.py"
+    for about in (
+        "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
+    )
+)  # fmt: skip
+BAD = "tests/pipe/test_bad_input.py"
+PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", BAD)
 
 
 class Target(NamedTuple):
@@ -33,6 +40,8 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
         ("tests/providers/test_bad_wires.py", name),
         ("tests/providers/test_takes.py", f"{name}/"),
         "tests/providers/test_quirks.py",
+        f"tests/providers/test_guards_{name}.py",
+        *WORDS,
         *more,
     )
 
@@ -44,23 +53,28 @@ _LIMITS = Scope.about("LimitReached", "overflow", "_left", "_up_to_limit", "_lon
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
-    "streamnorm/providers/openai_chat/parser.py": Target(EVIDENCE, _wire("openai_chat")),
-    "streamnorm/providers/anthropic/parser.py": Target(EVIDENCE, _wire("anthropic")),
+    "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
+    "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
     "streamnorm/providers/openai_responses/parser.py": Target(EVIDENCE, _RESPONSES),
     "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
-    "streamnorm/core/parser.py": Target(EVIDENCE, (*CORE, *STREAMS, *PIPE)),
-    "streamnorm/core/even.py": Target(ALL, CORE),
+    "streamnorm/core/parser.py": Target(READING, (*CORE, *STREAMS, *WORDS, BAD)),
+    "streamnorm/core/even.py": Target(ALL, (*CORE, *WORDS)),
+    "streamnorm/core/mend.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/providers/gemini/parser.py": Target(EVIDENCE, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
-    "streamnorm/providers/cohere/parser.py": Target(EVIDENCE, _wire("cohere")),
-    "streamnorm/providers/bedrock/parser.py": Target(EVIDENCE, _wire("bedrock")),
-    "streamnorm/providers/mistral/parser.py": Target(EVIDENCE, _wire("mistral")),
-    "streamnorm/providers/ollama/parser.py": Target(EVIDENCE, _wire("ollama")),
+    "streamnorm/providers/cohere/parser.py": Target(READING, _wire("cohere")),
+    "streamnorm/providers/bedrock/parser.py": Target(READING, _wire("bedrock")),
+    "streamnorm/providers/mistral/parser.py": Target(
+        READING, _wire("mistral", "tests/providers/test_guards_openai_chat.py")
+    ),
+    "streamnorm/providers/ollama/parser.py": Target(READING, _wire("ollama")),
     "streamnorm/providers/gemini_interactions/parser.py": Target(
         EVIDENCE, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
+    "streamnorm/text/halves.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/encoding/ids.py": Target(
         ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
     ),
@@ -81,6 +95,7 @@ _EXACT = "streamnorm/text/exact.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
+_AGAIN = "the same, read anew: slower"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
@@ -89,20 +104,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
-    (
-        _CALLS, "Calls.whole",
-        "never: id and name and text and self._is_usual(id, name, choice, kind)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: and name"): "no name was looked at that is empty",
     (_CALLS, "Calls.whole", "without: and text"): "empty text is refused, then goes the long way",
-    (
-        _CALLS, "Calls.whole",
-        "always: type(arguments) is not dict or not id or (not name)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
     (_CALLS, "Calls._is_usual", "boundary: len(id) <= self._limits.id"): _SHORTCUT,
-    (_CALLS, "Calls.is_whole", "always: call.balance is None"): "the same, read anew: slower",
+    (_CALLS, "Calls.is_whole", "always: call.balance is None"): _AGAIN,
     (
         _CALLS, "Calls._announce",
         "never: call.balance is not None and (not self.is_whole(call))",
@@ -138,4 +145,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+    ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,
+    ("streamnorm/text/halves.py", "join", "never: has_half(text) is None"): _SHORTCUT,
 }  # fmt: skip

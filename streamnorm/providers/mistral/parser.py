@@ -110,6 +110,7 @@ class MistralParser(ChatParser):
             or payload.error is not None
             or payload.object == "error"
             or payload.detail is not None
+            or isinstance(payload.message, str)
         )
 
     def _payload(self, p: Chunk, out: Out) -> None:
@@ -126,8 +127,7 @@ class MistralParser(ChatParser):
                 self._finish_choice(choice.index, choice.finish_reason, out)
                 said = choice.delta is not None and bool(choice.delta.tool_calls)
                 self._choice(choice.index).beside = said
-        if p.usage is not None:
-            self._count(p.usage)
+        self._count(p.usage)
 
     def _delta(self, number: int, delta: Delta, out: Out) -> None:
         content = delta.content

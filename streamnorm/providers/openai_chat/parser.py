@@ -429,7 +429,7 @@ class ChatParser(Parser):
     def _done(self, out: Out) -> None:
         """No more comes. Choices beyond the first may lack a reason, as a proxy was seen to do."""
         heard = self._end_choices()
-        if heard and heard[0].reason is None and any(choice.reason for choice in heard):
+        if heard[0].reason is None and any(choice.reason for choice in heard):
             raise StreamFailed(Failure("truncated", "the first choice has no end", None, True))
         raise StreamOver
 
@@ -448,10 +448,9 @@ class ChatParser(Parser):
         if self._failure is not None:
             raise StreamFailed(self._failure)
         heard = [choice for _, choice in sorted(self._choices.items())]
-        if heard:
-            self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
-            if heard[0].number in self._refused and self.reason == "stop":
-                self.reason = "refusal"
+        self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
+        if heard[0].number in self._refused and self.reason == "stop":
+            self.reason = "refusal"
         return heard
 
     def end_of_calls(self, out: Out) -> None:
@@ -487,8 +486,7 @@ class ChatParser(Parser):
             self._count(part.usage)
         for name in ("citations", "search_results"):
             self._cite_once(name, getattr(p, name), out)
-        if p.usage is not None:
-            self._count(p.usage)
+        self._count(p.usage)
 
     def _full_delta(self, number: int, delta: FullDelta, out: Out) -> None:
         text = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
@@ -564,6 +562,8 @@ class ChatParser(Parser):
         if isinstance(arguments, str) and arguments:
             self.calls.settle(call, arguments, out)
             self.calls.close(call, out)
+        elif arguments:
+            self.calls.taint(call, "its arguments are no text")
         output = {
             k: v for k, v in tool.items() if k not in {"index", "type", "name", "arguments"} and v
         }

@@ -1,0 +1,236 @@
+"""Guards of Chat Completions that no recorded stream passes: each test fails if its guard is removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Chat, sse, text_of
+from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
+
+PAID = [("a", "pay", {"n": 1})]
+CALL = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": PAY}}
+RARE = {"token_id": 7}  # a field that only the full types know
+
+
+def chunk(part: dict[str, Any], **more: Any) -> bytes:
+    return sse({"choices": [{"index": 0, **part}], **more})
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def test_a_word_beside_a_call_ends_it_where_payloads_come_without_their_end_mark():
+    said = {"choices": [{"index": 0, "delta": {"tool_calls": [_empty()]}, "finish_reason": "stop"}]}
+    assert fate(payloads("openai_chat", said)) == ([{}], ("finish", "tool_calls"))
+    assert fate(heard("openai_chat", sse(said))[0]) == (["truncated"], ("finish", "stop"))
+
+
+def _empty() -> dict[str, Any]:
+    return {"index": 0, "id": "a", "function": {"name": "pay", "arguments": ""}}
+
+
+def test_the_token_limit_beside_a_call_is_its_end_without_an_end_mark_too():
+    events, _ = heard("openai_chat", Chat.call(0, "a", "pay", '{"n"', finish="length"))
+    assert fate(events) == (["length"], ("finish", "length"))
+
+
+# --- errors that are the payload itself -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"object": "error", "message": "boom"},
+        {"type": "error", "message": "boom"},
+        {"detail": "boom"},
+        {"error": {"message": "boom"}},
+        {"x_groq": {"error": {"message": "boom"}}},
+    ],
+)
+def test_a_payload_that_is_an_error_fails_the_stream(said: dict[str, Any]):
+    events, _ = heard("openai_chat", Chat.call(0, "a", "pay", '{"n"') + sse(said))
+    assert fate(events) == (["provider_error"], ("failed", "provider_error"))
+    assert events[-1].error == "boom"  # type: ignore[union-attr]
+
+
+def test_a_detail_beside_choices_is_no_error():
+    body = chunk({"delta": {"content": "hi"}}, detail="fine") + Chat.end("stop")
+    events, _ = heard("openai_chat", body)
+    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
+
+
+# --- an answer said all at once -------------------------------------------------------------------
+
+
+def test_a_message_in_place_of_a_delta_is_heard_as_one():
+    message = {"role": "assistant", "content": "hi", "tool_calls": [CALL]}
+    events, notes = heard("openai_chat", chunk({"message": message}) + Chat.end())
+    assert (text_of(events), calls(events)) == ("hi", PAID)
+    assert notes["wire.shape_odd"] == 1
+
+
+def test_a_whole_answer_that_is_no_stream_is_told_to_be_one():
+    said = {"message": {"content": "hi"}, "finish_reason": "stop"}
+    events, _ = heard("openai_chat", chunk(said, object="chat.completion"))
+    assert end(events) == ("failed", "protocol")
+    assert "stream=true" in events[-1].error  # type: ignore[union-attr]
+
+
+def test_an_end_without_a_message_is_an_end_even_in_a_whole_answers_words():
+    said = {"finish_reason": "stop", "seed": 1}
+    events, _ = heard("openai_chat", chunk(said, object="chat.completion") + DONE)
+    assert end(events) == ("finish", "stop")
+
+
+def test_a_message_that_is_no_object_says_nothing():
+    body = Chat.text("hi") + chunk({"message": "hi"}) + Chat.end("stop")
+    events, _ = heard("openai_chat", body)
+    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
+
+
+def test_a_message_that_cannot_be_read_may_have_been_of_any_open_call():
+    body = Chat.call(0, "a", "pay", PAY) + chunk({"message": {"content": 5}}) + Chat.end()
+    events, _ = heard("openai_chat", body)
+    assert broken(events) == [("a", "pay", "conflict")]
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [
+        {"type": "message", "message": {"content": 5}}
+    ]
+
+
+# --- where a part of a call could be --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        ({"tool_calls": 1}, ["conflict"]),
+        ({"type": "function"}, ["conflict"]),
+        ({"arguments": "1"}, ["conflict"]),
+        ({"function_call": 1}, ["conflict"]),
+        ({"anything": 1}, [{"n": 1}]),
+    ],
+)
+def test_a_field_that_we_do_not_know_is_a_loss_if_it_speaks_of_calls(new: Any, told: list[Any]):
+    body = Chat.call(0, "a", "pay", PAY) + Chat.delta({"new": new}) + Chat.end()
+    assert fate(heard("openai_chat", body)[0])[0] == told
+
+
+def test_an_input_of_another_type_is_a_loss():
+    entry = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    odd = {"index": 0, "custom": {"input": 5}}
+    body = Chat.delta({"tool_calls": [entry]}) + Chat.delta({"tool_calls": [odd]}) + Chat.end()
+    assert fate(heard("openai_chat", body)[0])[0] == ["conflict"]
+
+
+# --- reasoning and media, beside rare fields ------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
+def test_reasoning_is_told_beside_rare_fields(field: str):
+    events, _ = heard("openai_chat", Chat.delta({field: "hm", **RARE}) + Chat.end("stop"))
+    assert [e.text for e in events if e.kind == "reasoning_delta"] == ["hm"]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"reasoning": "hm", "reasoning_details": [{"text": "ha"}]}, "hm"),
+        ({"reasoning_details": [{"text": "ha"}, "x", {"summary": "!"}, {}]}, "ha!"),
+        ({"reasoning_details": [3]}, ""),
+        ({"reasoning_opaque": "xyz"}, ""),
+    ],
+)
+def test_what_must_go_back_with_a_thought_is_kept_with_its_text(said: dict[str, Any], text: str):
+    events, _ = heard("openai_chat", Chat.delta(said) + Chat.end("stop"))
+    echo = {k: v for k, v in said.items() if k != "reasoning"}
+    assert [(e.text, e.echo) for e in events if e.kind == "reasoning_delta"] == [(text, echo)]
+
+
+@pytest.mark.parametrize("media", ["audio", "images"])
+def test_media_are_passed_on_whole(media: str):
+    events, _ = heard("openai_chat", Chat.delta({media: {"id": "x"}}) + Chat.end("stop"))
+    told = [(e.wire_kind, e.payload) for e in events if e.kind == "unrecognized"]
+    assert told == [(f"media/delta.{media}", {"id": "x"})]
+
+
+# --- tools that the provider runs -----------------------------------------------------------------
+
+
+def executed(*tools: dict[str, Any]) -> list[Any]:
+    body = b"".join(Chat.delta({"executed_tools": [tool]}) for tool in tools) + Chat.end("stop")
+    events, _ = heard("openai_chat", body)
+    return [e for e in events if e.kind not in ("stream_start", "finish")]
+
+
+def test_an_executed_tool_without_an_index_is_the_first():
+    told = executed(
+        {"name": "search", "arguments": PAY},
+        {"index": 0, "name": "search", "arguments": PAY, "output": "sunny", "score": None},
+    )
+    assert [e.kind for e in told] == [
+        "tool_call_start", "tool_call_delta", "tool_call", "tool_result",
+    ]  # fmt: skip
+    assert told[-1].output == {"output": "sunny"}
+
+
+def test_an_executed_tool_whose_arguments_follow_is_told_with_them():
+    told = executed({"index": 0, "name": "search", "arguments": ""}, {"index": 0, "arguments": PAY})
+    assert [e.kind for e in told] == ["tool_call_start", "tool_call_delta", "tool_call"]
+    assert told[-1].arguments == {"n": 1}
+
+
+def test_what_an_executed_tool_produced_is_not_told_before_its_call():
+    told = executed({"index": 0, "name": "search", "output": "sunny"})
+    assert [e.kind for e in told] == ["tool_call_start", "tool_call"]
+
+
+def test_an_executed_tool_whose_arguments_are_no_text_is_not_told_without_them():
+    told = executed({"index": 0, "name": "search", "arguments": {"n": 1}})
+    assert [(e.kind, getattr(e, "reason", "")) for e in told] == [
+        ("tool_call_start", ""), ("broken_tool_call", "conflict"),
+    ]  # fmt: skip
+
+
+# --- Mistral --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("new", [{}, {"new": 1}])  # a field that we do not know changes nothing
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"error": {"message": "boom", "code": "e1"}}, "e1"),
+        ({"error": "boom", "code": "e1"}, "e1"),
+        ({"object": "error", "message": "boom", "type": "e1"}, "e1"),
+        ({"message": "boom", "code": "e1"}, "e1"),
+        ({"message": {"message": "boom", "code": "e1"}, "object": "error"}, "e1"),
+        ({"detail": "boom"}, None),
+        ({"detail": "boom", "choices": []}, None),
+    ],
+)
+def test_an_error_of_mistral_fails_the_stream(said: dict[str, Any], code: str, new: dict[str, Any]):
+    events, _ = heard("mistral", Chat.call(0, "a", "pay", '{"n"') + sse({**said, **new}))
+    assert fate(events) == (["provider_error"], ("failed", "provider_error"))
+    assert (events[-1].error, events[-1].code) == ("boom", code)  # type: ignore[union-attr]
+
+
+def test_an_error_of_mistral_without_words_is_one_too():
+    events, _ = heard("mistral", Chat.text("hi") + sse({"object": "error"}))
+    assert end(events) == ("failed", "provider_error")
+
+
+@pytest.mark.parametrize("new", [{}, {"new": 1}])
+def test_counts_alone_and_a_message_beside_choices_are_no_error(new: dict[str, Any]):
+    counts = sse({"usage": {"prompt_tokens": 3, "completion_tokens": 4}, **new})
+    body = chunk({"delta": {"content": "hi"}}, message="fine", **new) + counts + Chat.end("stop")
+    events, _ = heard("mistral", body)
+    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
+    assert [(e.input, e.output) for e in events if e.kind == "usage"] == [(3, 4)]
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "mistral"])
+@pytest.mark.parametrize("rare", [{}, {"prefix": False}])
+def test_a_word_beside_text_is_the_end_of_the_calls_before_it(provider: str, rare: dict[str, Any]):
+    body = Chat.call(0, "a", "pay", "") + Chat.delta({"content": "", **rare}, "tool_calls")
+    assert fate(heard(provider, body)[0]) == ([{}], ("finish", "tool_calls"))
