@@ -50,21 +50,11 @@ class SSE:
         blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
         inner = chunk.count(b"\n") - 2 * (len(blocks) - 1)
         self.single_lines = not (inner or self._held_lines)
-        if len(blocks) > 1:
-            self._held_lines = bool(inner) and b"\n" in blocks[-1]
-        elif inner:
-            self._held_lines = True
         if len(blocks) == 1:
+            self._held_lines = self._held_lines or inner > 0
             return self._hold(chunk)
-        if held:
-            held.append(blocks[0])
-            blocks[0] = b"".join(held)
-        rest = blocks.pop()
-        self._held = [rest] if rest else []
-        self._size = len(rest)
-        if len(chunk) > self._limit or len(blocks[0]) > self._limit:
-            return self._up_to_limit(blocks)
-        return blocks
+        self._held_lines = b"\n" in blocks[-1]
+        return self._ended(blocks, len(chunk))
 
     def _single_lines(self, chunk: bytes) -> list[bytes] | None:
         """Blocks of one line each, all ended by CR LF: split as they are.
@@ -75,15 +65,21 @@ class SSE:
             return None  # a line has ended: this may be the second half of a blank one
         blocks = chunk.split(b"\r\n\r\n")
         lines = b"".join(blocks)
-        if len(blocks) == 1 or len(chunk) > self._limit or b"\n" in lines or b"\r" in lines:
+        if b"\n" in lines or b"\r" in lines:
             return None
         self.single_lines, self._held_lines = not self._held_lines, False
+        return self._ended(blocks, len(chunk))
+
+    def _ended(self, blocks: list[bytes], size: int) -> list[bytes]:
+        """Of the blocks of so many bytes the first began in what is held; the last has not ended."""
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
         rest = blocks.pop()
         self._held = [rest] if rest else []
         self._size = len(rest)
-        return blocks if len(blocks[0]) <= self._limit else self._up_to_limit(blocks)
+        if size > self._limit or len(blocks[0]) > self._limit:
+            return self._up_to_limit(blocks)
+        return blocks
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
@@ -137,8 +133,7 @@ class SSE:
         elif not chunk:
             return chunk
         self._cr = chunk[-1:] == b"\r"
-        chunk = chunk.replace(b"\r\n", b"\n")
-        return chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _without_bom(self, chunk: bytes) -> bytes:
         start = (self._start or b"") + chunk

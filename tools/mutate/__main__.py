@@ -59,11 +59,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--lenient", action="store_true", help="leave failing tests aside")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
+    parser.add_argument("--verbose", action="store_true", help="say which test caught each")
     return parser.parse_args()
 
 
 def _tried(mutants: list[Mutant], complete: list[str], options: argparse.Namespace) -> int:
-    bar = _Bar(len(mutants))
+    bar = _Bar(len(mutants), verbose=options.verbose)
     files = {mutant.file for mutant in mutants}
     tests = {file: _concerns(TARGETS[file].tests) for file in files}
     paths = {_path(test) for file in files for test in TARGETS[file].tests}
@@ -114,9 +115,9 @@ def _reported(outcomes: list[Outcome], complete: list[str]) -> int:
 class _Bar:
     """Progress on stderr: one line that is written over, or a line now and then."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, verbose: bool) -> None:
         self.outcomes: list[Outcome] = []
-        self._total = total
+        self._total, self._verbose = total, verbose
         self._began = self._shown = time.monotonic()
 
     def said(self, text: str) -> None:
@@ -128,6 +129,8 @@ class _Bar:
         if _survives(outcome):
             told = f"{outcome.tests} tests pass there" if outcome.tests else "no test passes there"
             print(f"survives: {outcome.mutant}  ({told})", flush=True)
+        elif self._verbose:
+            print(f"{outcome.by or 'equivalent'}: {outcome.mutant}", flush=True)
         now, tty = time.monotonic(), sys.stderr.isatty()
         if now - self._shown > (0.2 if tty else 15):
             self._shown = now

@@ -361,7 +361,7 @@ class GeminiParser(Parser):
                     text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
                     self.calls.lossy = ""
-                elif choice.told and part.text is None:
+                else:
                     self._part(number, choice, _full(part), out)
 
     # every other chunk; its parts have a table
@@ -636,7 +636,7 @@ class GeminiParser(Parser):
         if not raw:
             return
         reason = self.finish_reason(raw)
-        if raw == "STOP" and choice.told and _goes_on(candidate):
+        if raw == "STOP" and _goes_on(candidate):
             return  # on every chunk, also on those that promise more of a call
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
@@ -669,13 +669,12 @@ class GeminiParser(Parser):
 
     def end_of_calls(self, out: Out) -> None:
         for number, choice in self._choices.items():
-            reason = choice.reason or self.reason
             for told in choice.told:
                 broken = ("length", "the token limit fell inside the arguments")
-                if reason != "length":
+                if choice.reason != "length":
                     broken = ("truncated", "the wire promised more of this call, and ended")
                 self.calls.fail(told.call, *broken, out)  # type: ignore[arg-type]
-            self.calls.end_turn(out, reason, number)
+            self.calls.end_turn(out, choice.reason, number)
 
     def _somebody_goes_on(self) -> bool:
         blocked = self.reason == "content_filter"  # the prompt: no candidate has to say anything
