@@ -21,7 +21,7 @@ from streamnorm.events import (
     Usage,
 )
 from tests.conftest import sse, text_of
-from tests.providers.streams import Gemini, broken, calls, end, fate, heard
+from tests.providers.streams import DONE, Gemini, broken, calls, end, fate, heard
 
 parts = Gemini.parts
 STOP = parts(finish="STOP")
@@ -179,6 +179,8 @@ def test_the_first_signature_of_a_call_goes_back_with_it():
 def test_a_piece_of_no_call_is_no_call_and_noted():
     events, notes = heard("gemini", parts(piece(at("$.a", "number", 1), more=False)) + STOP)
     assert (fate(events), notes) == (([], STOPPED), {"call.unannounced": 1})
+    events, notes = heard("gemini", parts(call(name="")) + STOP)
+    assert (fate(events), notes) == (([], STOPPED), {"call.late": 1})
     events, notes = heard("gemini", OVER + STOP)
     assert (fate(events), notes) == (([], STOPPED), {"call.late": 1})
 
@@ -233,6 +235,51 @@ def test_a_place_that_cannot_be_read_breaks_the_open_calls():
     assert fate(told(BEGUN + odd + OVER + STOP))[0] == ["conflict"]
 
 
+def test_what_cannot_be_read_of_one_candidate_breaks_no_call_of_another():
+    odd = {"functionCall": {"name": "g", "willContinue": "?"}}
+    for index, expected in ((1, [{"n": 1}, "conflict"]), (0, ["conflict"] * 2)):
+        candidate = {"content": {"parts": [odd]}, "index": index}
+        last = parts(piece(at("$.n", "number", 1), more=False)) + STOP + parts(finish="STOP", at=1)
+        body = BEGUN + sse({"candidates": [candidate]}) + last
+        assert fate(told(body))[0] == expected
+    assert fate(told(BEGUN + sse({"candidates": [5]}) + OVER + STOP)) == (["conflict"], STOPPED)
+
+
+# --- names that an SDK spells otherwise -----------------------------------------------------------
+
+
+def test_the_dict_of_an_sdk_object_is_read_as_the_wire():
+    part = {
+        "function_call": {"name": "f", "args": {"some_arg": 1}, "id": "a", "will_continue": None}
+    }
+    candidate = {"content": {"parts": [part], "role": None}, "finish_reason": "STOP"}
+    events, notes = heard("gemini", sse({"candidates": [candidate], "usage_metadata": None}))
+    assert (calls(events), end(events)) == ([("a", "f", {"some_arg": 1})], CALLED)
+    assert set(notes) == {"wire.shape_odd"}
+
+
+def test_the_dict_of_an_sdk_object_may_have_bytes_that_are_replaced():
+    candidate = {"content": {"parts": [{"text": "x?"}]}, "finish_reason": "STOP"}
+    events = told(sse({"candidates": [candidate]}).replace(b"?", b"\xff"))
+    assert (text_of(events), end(events)) == ("x\ufffd", STOPPED)
+
+
+def test_a_field_that_is_new_keeps_its_name():
+    events, notes = heard("gemini", parts({"new_field": 1}) + STOP)
+    assert [e.payload for e in events if isinstance(e, Unrecognized)] == [{"new_field": 1}]
+    assert notes == {"wire.field_unknown": 1, "wire.kind_unknown": 1}
+
+
+def test_a_known_name_in_another_place_is_a_field_that_is_new():
+    body = sse({"candidates": [{"thoughtSignature": "x", "finishReason": "STOP"}]})
+    assert heard("gemini", body)[1] == {"wire.field_unknown": 1}
+
+
+def test_a_field_of_a_part_that_has_another_type_is_odd_and_left_out():
+    events, notes = heard("gemini", parts({"text": 5}, {"text": "x"}) + STOP)
+    assert (text_of(events), notes) == ("x", {"wire.field_odd": 1})
+
+
 # --- other parts ----------------------------------------------------------------------------------
 
 
@@ -279,6 +326,36 @@ def test_a_chunk_in_an_envelope_is_read():
     inner = {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]}
     events = told(sse({"response": inner}))
     assert (text_of(events), end(events)) == ("x", STOPPED)
+
+
+def test_an_error_or_a_block_beside_candidates_is_heard():
+    beside = {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]}
+    last = told(sse({**beside, "error": {"code": 503, "status": "UNAVAILABLE"}}))[-1]
+    assert isinstance(last, Failed)
+    assert (last.reason, last.code, last.retryable) == ("provider_error", "UNAVAILABLE", True)
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
+    assert end(told(sse({**beside, **blocked}))) == ("finish", "content_filter")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        ("no", "no", None),
+        ("", "the provider reported an error", None),
+        ({"code": 429}, "429", "429"),
+        (
+            {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "no"},
+            "no",
+            "RESOURCE_EXHAUSTED",
+        ),
+        ({"message": "no"}, "no", None),
+        ({"details": []}, "the provider reported an error", None),
+    ],
+)
+def test_an_error_says_what_it_says(error: Any, message: str, code: str | None):
+    last = told(Gemini.text("x") + sse({"error": error}))[-1]
+    assert isinstance(last, Failed)
+    assert (last.error, last.code, last.retryable) == (message, code, code is not None)
 
 
 def test_counts_that_the_last_chunk_leaves_out_are_kept():
@@ -343,6 +420,20 @@ def test_half_an_event_behind_the_end_is_a_cut():
     blocked = sse({"promptFeedback": {"blockReason": "SAFETY"}})
     assert end(told(blocked)) == ("finish", "content_filter")
     assert end(told(blocked + b'data: {"candi')) == CUT
+
+
+def test_a_second_candidate_without_an_end_is_a_cut():
+    assert end(told(Gemini.text("x", finish="STOP") + Gemini.text("y", at=1))) == CUT
+
+
+def test_a_reason_that_is_empty_is_none():
+    events, notes = heard("gemini", Gemini.text("x", finish=""))
+    assert (end(events), notes) == (CUT, {})
+
+
+def test_nothing_is_read_behind_the_end_mark_of_another_wire():
+    events, notes = heard("gemini", Gemini.text("x", finish="STOP") + DONE + Gemini.text("y"))
+    assert (text_of(events), end(events), notes) == ("x", STOPPED, {"stream.after_end": 1})
 
 
 def test_a_blocked_prompt_is_the_reason_whatever_candidates_say():

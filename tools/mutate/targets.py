@@ -118,6 +118,22 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         _GEMINI, "GeminiParser._call",
         "always: choice.told or said.will_continue or said.partial_args or (not said.name)",
     ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: part.text and part.function_call is None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: (said := part.function_call) is not None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._chunk",
+        "always: p.candidates is None or p.prompt_feedback is not None or p.error is not None",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._chunk", "always: p.usage_metadata is not _ABSENT"): (
+        "what was counted before is kept: see _count"
+    ),
+    (_GEMINI, "GeminiParser._chunk", "without: or self._choices.get(number)"): _SHORTCUT,
     (_GEMINI, "GeminiParser._server_call", "without: or ServerCalled()"): _TYPES,
     (
         _SSE, "SSE._single_lines",
