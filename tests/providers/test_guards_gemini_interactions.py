@@ -11,10 +11,10 @@ from streamnorm.events import (
     Event,
     Failed,
     Finish,
+    ProviderToolResult,
     ReasoningDelta,
     ToolCall,
     ToolCallDelta,
-    ProviderToolResult,
     Unrecognized,
     Usage,
 )
