@@ -376,13 +376,19 @@ class Normalizer:
             self._read(iter((block,)), heard)
         finally:
             told = all(opening.heading)
-            if heard or told:
+            if told:
                 self._tell_start(out)
-                out.extend(heard)
+            self._tell(heard, out)
             known = told or any(event.kind != "unrecognized" for event in heard)
             self._calm = self._started and known and not opening.is_undecided
             if self._calm and opening.envelope:
                 self._head, self._enveloped = opening.envelope, True
+
+    def _tell(self, events: list[Event], out: list[Event]) -> None:
+        """These may be the first ones of all."""
+        if events:
+            self._tell_start(out)
+            out.extend(events)
 
     def _tell_start(self, out: list[Event]) -> None:
         if not self._started:
@@ -406,7 +412,7 @@ class Normalizer:
         parser = self._parser
         parser.decoded = isinstance(self._framer, _Payloads)
         try:
-            parser.end_of_input(out)
+            self._last_words(out)
         except StreamFailed as failed:
             return self._fail(out, failed.failure)
         except LimitReached as reached:
@@ -416,6 +422,14 @@ class Normalizer:
                 self._scribe.note("stream.end_unmarked")
             return self._finish(out)
         self._fail(out, self._why_truncated())
+
+    def _last_words(self, out: list[Event]) -> None:
+        """What the end of input makes the parser tell."""
+        heard: list[Event] = []
+        try:
+            self._parser.end_of_input(heard)
+        finally:
+            self._tell(heard, out)
 
     def _why_truncated(self) -> Failure:
         parser, unknown = self._parser, self.notes["wire.kind_unknown"]
@@ -456,8 +470,11 @@ class Normalizer:
         self._ended = True  # whatever happens now, nothing more is read
         since = len(out)
         self._halves.flush(out)
-        broken = _BROKEN.get(failure.reason, "truncated")
-        self._calls.break_all(out, broken, failure.message)
+        broken: list[Event] = []
+        try:
+            self._calls.break_all(broken, _BROKEN.get(failure.reason, "truncated"), failure.message)
+        finally:
+            self._tell(broken, out)
         self._tell_end(
             out, Failed(failure.reason, failure.message, failure.retryable, failure.code), since
         )

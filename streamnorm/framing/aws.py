@@ -218,7 +218,7 @@ def resealed(frame: bytes, change: Callable[[bytes], bytes]) -> bytes:
     body = frame[PRELUDE:-4]
     changed = change(body)
     assert len(changed) == len(body)  # the lengths in the prelude have a checksum of their own
-    return frame if changed == body else _sealed(frame[:PRELUDE] + changed)
+    return _sealed(frame[:PRELUDE] + changed)
 
 
 def _sealed(frame: bytes) -> bytes:

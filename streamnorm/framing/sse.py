@@ -51,16 +51,7 @@ class SSE:
         blocks = self._split(chunk)
         if len(blocks) == 1:
             return self._hold(chunk)
-        if held:
-            self.single_lines = self.single_lines and not any(LF in piece for piece in held)
-            held.append(blocks[0])
-            blocks[0] = b"".join(held)
-        rest = blocks.pop()
-        self._held = [rest] if rest else []
-        self._size = len(rest)
-        if len(chunk) > self._limit or len(blocks[0]) > self._limit:
-            return self._up_to_limit(blocks)
-        return blocks
+        return self._ended(blocks, len(chunk))
 
     def _split(self, chunk: bytes) -> list[bytes]:
         """What stands between blank lines. Where every other line is blank, as on most wires, the
@@ -85,15 +76,22 @@ class SSE:
             return None  # a line has ended: this may be the second half of a blank one
         blocks = chunk.split(b"\r\n\r\n")
         lines = b"".join(blocks)
-        if len(blocks) == 1 or len(chunk) > self._limit or LF in lines or CR in lines:
+        if LF in lines or CR in lines:
             return None
-        self.single_lines = not any(LF in piece for piece in self._held)
+        self.single_lines = True
+        return self._ended(blocks, len(chunk))
+
+    def _ended(self, blocks: list[bytes], size: int) -> list[bytes]:
+        """Of the blocks of so many bytes the first began in what is held; the last has not ended."""
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
+            self.single_lines = self.single_lines and LF not in blocks[0]
         rest = blocks.pop()
         self._held = [rest] if rest else []
         self._size = len(rest)
-        return blocks if len(blocks[0]) <= self._limit else self._up_to_limit(blocks)
+        if size > self._limit or len(blocks[0]) > self._limit:
+            return self._up_to_limit(blocks)
+        return blocks
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
@@ -147,8 +145,7 @@ class SSE:
         elif not chunk:
             return chunk
         self._cr = chunk[-1:] == b"\r"
-        chunk = chunk.replace(b"\r\n", b"\n")
-        return chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _without_bom(self, chunk: bytes) -> bytes:
         start = (self._start or b"") + chunk

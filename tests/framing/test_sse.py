@@ -121,6 +121,7 @@ CASES: dict[str, tuple[bytes, list[Message]]] = {
     "crlf then lf": (b"data: 1\r\n\ndata: 2\r\n\n", only_data("1", "2")),
     "cr then lf is one line end": (b"data: 1\r\ndata: 2\n\n", only_data("1\n2")),
     "lf then cr are two": (b"data: 1\n\rdata: 2\n\n", only_data("1", "2")),
+    "lines that end with cr, blocks with crlf": (b"data: 1\rdata: 2\r\n\r\n", only_data("1\n2")),
     "cr, crlf": (b"data: 1\r\r\ndata: 2\n\n", only_data("1", "2")),
     "blank lines before, between and after": (b"\n\n\ndata: 1\n\n\n\n\ndata: 2\n\n\n", only_data("1", "2")),
     "one blank line before": (b"\ndata: 1\n\n", only_data("1")),
@@ -197,6 +198,7 @@ def test_a_byte_order_mark_cut_in_three_is_dropped():
         (b"", []),
         (b"\xef\xbb\xbf", []),
         (b"\xef\xbb", [b"\xef\xbb"]),
+        (b"\r", []),
     ],
 )
 def test_what_is_left_at_the_end_is_handed_over_and_not_dispatched(body: bytes, rest: list[bytes]):
@@ -210,6 +212,11 @@ def test_what_is_left_at_the_end_is_handed_over_and_not_dispatched(body: bytes, 
 def test_a_block_knows_its_comments_and_an_error_field():
     fields = read(b": one\n:two\nevent: e\ndata: 1\nerror: {}\n:")
     assert (fields.data, fields.event, fields.comments, fields.error) == (b"1", "e", 3, b"{}")
+
+
+def test_only_a_line_that_begins_with_a_colon_is_a_comment():
+    assert read(b"id: 3\nretry: 5\nhello\n: hi").comments == 1
+    assert read(b"").comments == 0
 
 
 def test_a_block_without_data_has_none_and_one_with_empty_data_has_it():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tools.mutate.guards import EVIDENCE, READING, Scope
+from tools.mutate.guards import READING, Scope
 
 __all__ = ["EQUIVALENT", "TARGETS", "Target"]
 
@@ -23,6 +23,7 @@ WORDS = tuple(
         "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
+FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
 BAD = "tests/pipe/test_bad_input.py"
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", BAD)
 
@@ -48,20 +49,19 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
 
 ALL = Scope()
 _RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
-_LIMITS = Scope.about("LimitReached", "overflow", "_left", "_up_to_limit", "_long", "_size")
 
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
     "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
     "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
-    "streamnorm/providers/openai_responses/parser.py": Target(EVIDENCE, _RESPONSES),
+    "streamnorm/providers/openai_responses/parser.py": Target(READING, _RESPONSES),
     "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
     "streamnorm/core/parser.py": Target(READING, (*CORE, *STREAMS, *WORDS, BAD)),
     "streamnorm/core/even.py": Target(ALL, (*CORE, *WORDS)),
     "streamnorm/core/mend.py": Target(ALL, ("tests/text/test_halves.py",)),
-    "streamnorm/providers/gemini/parser.py": Target(EVIDENCE, _wire("gemini")),
+    "streamnorm/providers/gemini/parser.py": Target(READING, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
     "streamnorm/providers/cohere/parser.py": Target(READING, _wire("cohere")),
     "streamnorm/providers/bedrock/parser.py": Target(READING, _wire("bedrock")),
@@ -70,7 +70,7 @@ TARGETS: dict[str, Target] = {
     ),
     "streamnorm/providers/ollama/parser.py": Target(READING, _wire("ollama")),
     "streamnorm/providers/gemini_interactions/parser.py": Target(
-        EVIDENCE, _wire("gemini_interactions")
+        READING, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
     "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
@@ -79,20 +79,24 @@ TARGETS: dict[str, Target] = {
         ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
     ),
     "streamnorm/core/mint.py": Target(ALL, ("tests/core/test_mint.py",)),
-    "streamnorm/normalizer.py": Target(_LIMITS, PIPE),
-    "streamnorm/framing/sse.py": Target(_LIMITS, ("tests/framing/test_sse.py", *PIPE)),
-    "streamnorm/framing/lines.py": Target(_LIMITS, ("tests/framing/test_lines.py", *PIPE)),
-    "streamnorm/framing/json_array.py": Target(
-        _LIMITS, ("tests/framing/test_json_array.py", *PIPE)
-    ),
-    "streamnorm/framing/aws.py": Target(_LIMITS, ("tests/framing/test_aws.py", *PIPE)),
+    "streamnorm/normalizer.py": Target(ALL, PIPE),
+    "streamnorm/opening.py": Target(ALL, PIPE),
+    "streamnorm/framing/__init__.py": Target(ALL, FRAMING),
+    "streamnorm/framing/sse.py": Target(ALL, ("tests/framing/test_sse.py", *FRAMING)),
+    "streamnorm/framing/lines.py": Target(ALL, ("tests/framing/test_lines.py", *FRAMING)),
+    "streamnorm/framing/json_array.py": Target(ALL, ("tests/framing/test_json_array.py", *FRAMING)),
+    "streamnorm/framing/aws.py": Target(ALL, ("tests/framing/test_aws.py", *FRAMING)),
 }
 
 _CALLS = "streamnorm/core/calls.py"
 _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
 _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
+_GEMINI = "streamnorm/providers/gemini/parser.py"
+_SSE = "streamnorm/framing/sse.py"
+_AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
+_JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
 _AGAIN = "the same, read anew: slower"
@@ -100,6 +104,63 @@ _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
+        "what was counted before is kept: see _count"
+    ),
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: len(p.usage_metadata) != len(self._usage)",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._hot_chunk", "without: or self._choices.get(number)"): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: part.thought is not None or part.thought_signature is not None",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._hot_chunk", "always: choice.kind is not TextDelta"): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: choice.told or part.text or (not said.name)",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._call",
+        "always: choice.told or said.will_continue or said.partial_args or (not said.name)",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: part.text and part.function_call is None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: (said := part.function_call) is not None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._chunk",
+        "always: p.candidates is None or p.prompt_feedback is not None or p.error is not None",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._chunk", "always: p.usage_metadata is not _ABSENT"): (
+        "what was counted before is kept: see _count"
+    ),
+    (_GEMINI, "GeminiParser._chunk", "without: or self._choices.get(number)"): _SHORTCUT,
+    (_GEMINI, "GeminiParser._server_call", "without: or ServerCalled()"): _TYPES,
+    (
+        _SSE, "SSE._single_lines",
+        "always: self._held and self._held[-1][-1:] == b'\\n'",
+    ): _SHORTCUT,
+    (_SSE, "SSE._single_lines", "without: and self._held[-1][-1:] == b'\\n'"): _SHORTCUT,
+    (_SSE, "SSE._single_lines", "always: b'\\n' in lines or b'\\r' in lines"): _SHORTCUT,
+    (_SSE, "SSE._ended", "always: self._held"): _SHORTCUT,
+    (_SSE, "SSE._ended", "always: rest"): _SHORTCUT,
+    (
+        _SSE, "SSE._ended",
+        "always: size > self._limit or len(blocks[0]) > self._limit",
+    ): _SHORTCUT,
+    (_SSE, "SSE._ended", "boundary: size > self._limit"): _SHORTCUT,
+    (_SSE, "SSE._ended", "boundary: len(blocks[0]) > self._limit"): _SHORTCUT,
+    ("streamnorm/framing/lines.py", "Lines.feed", "never: not others"): _JOINED,
+    (_AWS, "Frames.feed", "never: self._size < self._need"): _JOINED,
+    (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
+    (_AWS, "EventStream._learn", "never: len(self._known) < HEADINGS"): _SHORTCUT,
+    (_AWS, "EventStream._learn", "boundary: len(self._known) < HEADINGS"): "one more is kept",
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,

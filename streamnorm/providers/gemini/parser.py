@@ -362,7 +362,7 @@ class GeminiParser(Parser):
                     text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
                     self.calls.lossy = ""
-                elif choice.told and part.text is None:
+                else:
                     self._part(number, choice, _full(part), out)
 
     # every other chunk; its parts have a table
@@ -378,13 +378,9 @@ class GeminiParser(Parser):
             content = candidate.content
             for part in (content.parts or ()) if content is not None else ():
                 self._part(number, choice, part, out)
-            if candidate.finish_reason is not None:
-                self._finish_choice(choice, number, candidate)
-            if (
-                candidate.grounding_metadata is not None or candidate.citation_metadata is not None
-                or candidate.url_context_metadata is not None or candidate.continuation_token is not None
-            ):  # fmt: skip
-                self._cite(choice, candidate, out)
+            if candidate.finish_reason:
+                self._finish_choice(choice, candidate.finish_reason, candidate)
+            self._cite(choice, candidate, out)
 
     def _part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """What it says, all of it: an empty text may stand beside anything."""
@@ -429,7 +425,7 @@ class GeminiParser(Parser):
                     self.scribe.note("call.late", where="functionCall")
                 return
             told = self._begin(number, choice, said, out)
-        elif said.id:
+        else:
             self.calls.hear(told.call, out, id=said.id, field=_ID)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
@@ -648,13 +644,10 @@ class GeminiParser(Parser):
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def _finish_choice(self, choice: _Choice, number: int, candidate: Candidate) -> None:
+    def _finish_choice(self, choice: _Choice, raw: str, candidate: Candidate) -> None:
         """Remembered; the end of input decides. STOP may stand on every chunk, so the rest wins."""
-        raw = candidate.finish_reason
-        if not raw:
-            return
         reason = self.finish_reason(raw)
-        if raw == "STOP" and choice.told and _goes_on(candidate):
+        if raw == "STOP" and _goes_on(candidate):
             return  # on every chunk, also on those that promise more of a call
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
@@ -687,13 +680,12 @@ class GeminiParser(Parser):
 
     def end_of_calls(self, out: Out) -> None:
         for number, choice in self._choices.items():
-            reason = choice.reason or self.reason
             for told in choice.told:
                 broken = ("length", "the token limit fell inside the arguments")
-                if reason != "length":
+                if choice.reason != "length":
                     broken = ("truncated", "the wire promised more of this call, and ended")
                 self.calls.fail(told.call, *broken, out)  # type: ignore[arg-type]
-            self.calls.end_turn(out, reason, number)
+            self.calls.end_turn(out, choice.reason, number)
 
     def _somebody_goes_on(self) -> bool:
         blocked = self.reason == "content_filter"  # the prompt: no candidate has to say anything
@@ -723,12 +715,13 @@ class GeminiParser(Parser):
         complaint = even.complaint(error)
         *at, field = map(str, complaint.path[-3:]) if complaint.unknown else ("",)
         change: even.Quirk | None = None
-        if "_" in field and field.islower() and _camel(field) in FIELDS:
+        if "_" in field and _camel(field) in FIELDS:
             note, change = "wire.shape_odd", _in_camel_case
         elif at[:1] == ["parts"]:
             note, change = "wire.field_unknown", lambda part: self._set_aside(part, field)
-        if change is None or not _is_utf8(data) or not repairs.begin(complaint.path):
+        if change is None or not _is_utf8(data):
             return super()._repaired(data, error, event, repairs)
+        repairs.begin(complaint.path)
         self.scribe.note(note, where=complaint.where)
         return even.change(data, complaint.path[:-1], change)
 
@@ -833,11 +826,8 @@ _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 def _in_camel_case(value: bytes) -> bytes:
     """An SDK object's dict: the wire's names are spelt otherwise, and what is absent is null."""
-    try:
-        fields = _fields(value)
-    except msgspec.DecodeError as error:
-        raise even.Uneven("not an object") from error
-    return msgspec.json.encode({_camel(k): v for k, v in fields.items() if bytes(v) != b"null"})
+    fields = _fields(value).items()
+    return msgspec.json.encode({_camel(k): v for k, v in fields if bytes(v) != b"null"})
 
 
 def _is_utf8(data: bytes) -> bool:

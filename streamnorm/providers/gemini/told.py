@@ -201,7 +201,7 @@ def path_of(quoted: str) -> Path:
     steps: list[Step] = []
     while at < len(text):
         match = _step.match(text, at)
-        if match is None or len(steps) > MAX_DEPTH:
+        if match is None or len(steps) == MAX_DEPTH:
             raise Conflict(f"a path that we cannot read: {text[:80]!r}")
         name, index, *in_quotes = match.groups()
         key = next((k for k in in_quotes if k is not None), None)
