@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..errors import UsageError
+from ..text.written import json_spaced, json_text
 
 __all__ = [
     "Call",
@@ -88,8 +89,7 @@ class Call:
         """The argument text; ``spaced`` as most models write it."""
         if self.raw is not None:
             return self.raw
-        comma, colon = (", ", ": ") if spaced else (",", ":")
-        return json.dumps(self.arguments, ensure_ascii=False, separators=(comma, colon))
+        return (json_spaced if spaced else json_text)(self.arguments)
 
     def value(self) -> Any:
         """The arguments for a wire that tells them as an object."""

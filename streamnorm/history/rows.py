@@ -25,6 +25,7 @@ import msgspec
 from ..conversation import Turn
 from ..errors import UsageError
 from ..events import Provenance
+from ..text.written import json_ascii
 from ..tools import Media
 from .errors import NotStorable, StoreCorrupt
 from .settled import Settled
@@ -77,7 +78,7 @@ def settled_from_bytes(data: bytes) -> Settled:
 def _written(value: Any) -> bytes:
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview))
-        return json.dumps(_packed(plain), separators=(",", ":"), allow_nan=False).encode("ascii")
+        return json_ascii(_packed(plain))
     except (TypeError, ValueError, RecursionError) as error:
         raise NotStorable(f"this cannot be stored as JSON: {error}") from error
 
