@@ -92,8 +92,7 @@ def _messages(row: Provider) -> Messages:
         raise EncodeError(
             f"requests to {row.name} cannot be read back or repaired: its row names no messages"
         )
-    messages: Messages = row.part("messages")(row.container)
-    return messages
+    return row.part("messages", Messages)(row.container)
 
 
 class Wire:
@@ -101,7 +100,7 @@ class Wire:
 
     def __init__(self, row: Provider, *, exact: bool = False) -> None:
         self._row = row
-        self._encoder: type[Encoder] = row.part("encoder")
+        self._encoder = row.part("encoder", Encoder)
         self.name = row.name
         self.names = Names(self._encoder.naming, exact=exact)
         self._tools: dict[str, Tool] = {}
@@ -282,8 +281,7 @@ class Wire:
         if self._row.server is None:
             able = ", ".join(name for name, row in PROVIDERS.items() if row.server)
             raise EncodeError(f"{self.name} cannot be served; serve one of {able}")
-        server: Server = self._row.part("server")(whole=whole)
-        return server.serve(events)
+        return self._row.part("server", Server)(whole=whole).serve(events)
 
     def _told(self, row: Repair) -> Dropped:
         """A row of the report; logged, too, as whoever calls ``request`` sees no report."""

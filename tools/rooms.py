@@ -38,7 +38,7 @@ ROOMS = (
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws",
          "bytes in any chunking", "frames"),
-    Room("core", ". mint calls mend even parser row",
+    Room("core", ". mint calls mend even parser complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas pairs mending steps teller encoder declare plan server messages repair",
          "conversations, tools, results", "the way back, in no provider's words"),
