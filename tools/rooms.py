@@ -40,7 +40,8 @@ ROOMS = (
          "bytes in any chunking", "frames"),
     Room("core", ". mint calls mend even parser complete row",
          "what a wire said about a call", "events: the state machine of calls"),
-    Room("encoding", ". ids names schemas pairs mending steps teller encoder declare plan server messages repair",
+    Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
+         "messages repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
@@ -126,7 +127,7 @@ _TELLING = {
 # What Python's own library spells with a ``_`` and means to be used, and where clients of others
 # keep a response and the type of its items.
 _NOT_OURS = {
-    "_SubParsersAction", "_get_running_loop", "_replace", "_value2member_map_",
+    "_SubParsersAction", "_fields", "_get_running_loop", "_replace", "_value2member_map_",
     "_cast_to", "_content", "_response",
 }  # fmt: skip
 
