@@ -147,7 +147,7 @@ def survey(take: Take, provider: str | None = None) -> Survey:
     >>> facts.provider, facts.events, facts.reason
     ('openai_chat', {'stream_start': 1, 'text_delta': 1, 'failed': 1}, 'truncated')
     """
-    from .play import pipe_for
+    from ..takes.pipe import pipe_for
 
     pipe = pipe_for(take, provider)
     heard: list[tuple[float, Event]] = []

@@ -30,7 +30,7 @@ from ..framing.aws import Frames, resealed
 from ..notes import WARNING, Scribe
 from ..providers import PROVIDERS
 from ..text.shown import clean
-from ..text.written import json_bytes
+from ..text.written import json_bytes, sse
 from .redact import (
     SHORTEST,
     Headers,
@@ -211,7 +211,7 @@ class Recorder:
         lines = row is not None and row.lines  # those of all others go into events
         if self._body is None:
             self._begin("json" if lines else "text")
-        self._chunk(data + b"\n" if lines else b"data: " + data + b"\n\n")
+        self._chunk(data + b"\n" if lines else sse(data))
 
     def _last(self, finished: bool) -> None:
         if self._body is None:
