@@ -210,8 +210,10 @@ class House:
 
     def importers(self, module: str) -> Iterator[ast.Call]:
         """The calls in a module that import another by its name."""
-        for node in ast.walk(self._trees[module]):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in _IMPORTERS:
+        nodes = list(ast.walk(self._trees[module]))
+        names = _IMPORTERS | {name for node in nodes for name in _importer_named(node)}
+        for node in nodes:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in names:
                 yield node
 
     def _absolute(self, module: str, name: str) -> str:
@@ -354,6 +356,14 @@ def _line_of(module: str) -> int:
     """Of a file in a provider's folder."""
     name = ".".join(module.split(".")[2:]) or "."
     return PROVIDER.index(name if name in PROVIDER else "*")
+
+
+def _importer_named(node: ast.AST) -> Iterator[str]:
+    """What an import calls ``importlib.import_module``, if it gives it another name."""
+    if isinstance(node, ast.Import):
+        yield from (f"{one.asname}.import_module" for one in node.names if one.name == "importlib")
+    elif isinstance(node, ast.ImportFrom) and node.module == "importlib":
+        yield from (one.asname for one in node.names if one.asname)
 
 
 def _text_of(args: list[ast.expr]) -> str | None:
