@@ -9,7 +9,6 @@ Hot is the loop in ``_read``; everything unusual leaves it through one ``except`
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -33,6 +32,7 @@ from .framing import LF, Framer
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
+from .text.written import json_bytes
 
 __all__ = ["Normalizer"]
 
@@ -164,9 +164,7 @@ class Normalizer:
     def feed_payload(self, payload: dict[str, Any]) -> list[Event]:
         """One decoded payload, such as an SDK object's dict."""
         try:
-            data = msgspec.json.encode(payload)
-            if b"null" in data and _has_nan(payload):  # would be written as null
-                raise ValueError("it has a number that JSON cannot say: NaN or Infinity")
+            data = json_bytes(payload)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(
                 f"the payload is not plain JSON ({error}); pass the SDK object's dict, "
@@ -548,16 +546,8 @@ def _refuse(data: bytes) -> Any:
     raise msgspec.DecodeError("half a character came: events are mended from now on")
 
 
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, dict):
-        return any(map(_has_nan, value.values()))
-    return isinstance(value, list | tuple) and any(map(_has_nan, value))
-
-
 def _as_json(data: bytes) -> bytes:
-    return data if is_json(data) else msgspec.json.encode(data.decode("utf-8", "replace"))
+    return data if is_json(data) else json_bytes(data.decode("utf-8", "replace"))
 
 
 def _limit_failure(reached: LimitReached) -> Failure:

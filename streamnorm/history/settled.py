@@ -18,12 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import msgspec
-
 from ..errors import UsageError
 from ..events import Provenance, ToolCall
 from ..text.canonical import checksum
 from ..text.exact import Refused, parse
+from ..text.written import json_text
 from ..tools import Media, ToolResult, only_whole
 from .spool import Artifact, Spool
 
@@ -136,7 +135,7 @@ class Settled:
         """What goes back to the provider. ``call`` is the call as it was heard, with its echo."""
         self.check()
         if call is None:
-            raw = msgspec.json.encode(self._arguments).decode()
+            raw = json_text(self._arguments)
             call = ToolCall(0, self.id, self.name, self.arguments, raw, provenance=self.provenance)
         elif (call.id, call.checksum) != (self.id, self.checksum):
             raise UsageError(f"this record is of {self.id!r} ({self.name}), not of {call.id!r}")

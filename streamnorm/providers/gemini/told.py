@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from ...core.calls import Call
 from ...core.parser import UNREADABLE, plain
 from ...text.exact import parse
+from ...text.written import json_text
 
 __all__ = ["Conflict", "Path", "Told", "path_of"]
 
@@ -211,4 +210,4 @@ def path_of(quoted: str) -> Path:
 
 
 def _quoted(text: Step) -> str:
-    return msgspec.json.encode(text).decode()
+    return json_text(text)

@@ -18,6 +18,7 @@ from ...core.parser import first_text
 from ...core.row import Item
 from ...events import Echo, IdSource, RunsOn
 from ...text.halves import decoded
+from ...text.written import json_text
 
 __all__ = [
     "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "TOOLS", "Tool", "compact", "echo_of", "has_failed", "id_of",
@@ -271,6 +272,6 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
 def compact(text: str) -> str:
     """The text of a call without the spaces in which copies of it differ."""
     try:
-        return msgspec.json.encode(msgspec.json.decode(text)).decode()
+        return json_text(msgspec.json.decode(text))
     except (msgspec.DecodeError, ValueError, RecursionError):
         return text
