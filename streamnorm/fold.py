@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -65,6 +65,7 @@ class Approval(msgspec.Struct, frozen=True, gc=False):
     'pay'
     """
 
+    kind: ClassVar[Literal["approval"]] = "approval"
     id: str
     call: ToolCall
     reason: str = ""
@@ -101,6 +102,7 @@ class Denied(msgspec.Struct, frozen=True, gc=False):
     'too much'
     """
 
+    kind: ClassVar[Literal["denied"]] = "denied"
     call: ToolCall
     reason: str = ""
 
@@ -112,6 +114,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     'Hello'
     """
 
+    kind: ClassVar[Literal["said"]] = "said"
     text: str
     to: str = ""
 

@@ -47,8 +47,8 @@ class ToolLoop:
     ``until(record)`` is asked after each call that was run: True ends the run with what is done, as
     ``Stop`` does where a handler returns it, and ``run.stop()``. ``guard`` watches for circles,
     ``limit`` counts calls of the model, ``orphans`` says what becomes of calls without a result (see
-    ``streamnorm.repair``). ``service_id(turn)`` finds the name under which the service keeps the conversation itself;
-    ``on_conflict`` what to do if the history keeps it, too.
+    ``streamnorm.repair``). ``service_id(turn)`` finds the name under which the service keeps the
+    conversation itself; ``on_conflict`` what to do if the history keeps it, too.
     """
 
     def __init__(
