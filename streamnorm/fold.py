@@ -499,7 +499,10 @@ class Fold:
             out.append(Result(call, event))
 
     def _ask(self, approval: Approval, out: list[Move]) -> None:
-        call = self._answerable(approval.call.call, approval.call.id)
+        ordinal, id = approval.call.call, approval.call.id
+        if self._known(ordinal, id) is None and ordinal not in self._open:
+            self._whole(approval.call, out)  # of an earlier message, which the page does not have
+        call = self._answerable(ordinal, id)
         if call is None:
             self.skipped["approval"] += 1
         else:

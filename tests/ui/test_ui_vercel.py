@@ -198,6 +198,14 @@ def test_an_approval_is_asked_for() -> None:
     }  # fmt: skip
 
 
+def test_a_page_that_does_not_know_the_call_is_told_it_before_it_is_asked() -> None:
+    chunks = told(Approval("ask_1", CALL))
+    assert [c["type"] for c in chunks] == [
+        "tool-input-start", "tool-input-available", "tool-approval-request", "finish",
+    ]  # fmt: skip
+    assert chunks[1]["input"] == {"euro": 5}
+
+
 def test_a_denied_call_is_told_once() -> None:
     record = ToolResult.for_call(CALL, "The user denied this call.", is_error=True)
     chunks = told(CALL, Finish("tool_calls"), Denied(CALL), record)
