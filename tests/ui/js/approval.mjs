@@ -29,12 +29,14 @@ async function aiSdk() {
   class Chat extends AbstractChat {
     constructor(messages) {
       super({
-        id: "c1", state: state(messages), transport: new DefaultChatTransport({ api }),
+        id: "c1", state: state(messages),
+        transport: new DefaultChatTransport({ api, body: () => ({ editedArgs }) }),
         sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
         onError: (error) => errors.push(error.message),
       });
     }
   }
+  const editedArgs = {}; // by approval, with every body: the client sends when the last one is answered
   let errors = [];
   let chat = new Chat([]);
   const tools = () => chat.messages.flatMap((m) => m.parts).filter((p) => p.type.startsWith("tool-"));
@@ -48,12 +50,11 @@ async function aiSdk() {
   return {
     say: (text) => chat.sendMessage({ text }),
     async answer(answers) {
-      const pending = asked();
-      const edits = pending.map((part, at) => [part.approval.id, answers[at].editedArgs]).filter(([, edit]) => edit);
-      const options = edits.length ? { body: { editedArgs: Object.fromEntries(edits) } } : undefined;
-      for (const [at, part] of pending.entries()) {
-        const { approved, reason } = answers[at];
-        await chat.addToolApprovalResponse({ id: part.approval.id, approved, reason, options });
+      for (const [at, part] of asked().entries()) {
+        const { approved, reason, editedArgs: edited } = answers[at];
+        if (edited) editedArgs[part.approval.id] = edited;
+        else delete editedArgs[part.approval.id];
+        await chat.addToolApprovalResponse({ id: part.approval.id, approved, reason });
       }
       await quiet();
     },
