@@ -94,7 +94,6 @@ TYPED = {
     "conversation": "conversations, which are structs",
     "core.even": "payloads of which one piece was made even, the others as they came",
     "providers.anthropic.parser": "a block that becomes a piece of a payload",
-    "providers.cohere.parser": "an entry that becomes a piece of a payload",
     "providers.gemini.parser": "chunks with pieces as they came",
     "providers.openai_responses.items": "fields of an item as they came",
     "text.written": "what orjson refuses",

@@ -33,7 +33,12 @@ def test_the_tools_that_make_documents_are_found():
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 # Where a path begins that a page names: what it is about is left out.
-PLACES = (ROOT, ROOT / "streamnorm", ROOT / "streamnorm" / "providers" / "anthropic")
+PLACES = (
+    ROOT,
+    ROOT / "tests",
+    ROOT / "streamnorm",
+    ROOT / "streamnorm" / "providers" / "anthropic",
+)
 A_FILE = re.compile(
     r"(?<![\w/.<>~-])((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|recordings/[\w/-]+\.sse)\b(?![\w/])"
     r"|`((?:[\w.-]+/)+)`"

@@ -147,7 +147,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "always: self._held and self._held[-1][-1:] == b'\\n'",
     ): _SHORTCUT,
     (_SSE, "SSE._single_lines", "without: and self._held[-1][-1:] == b'\\n'"): _SHORTCUT,
-    (_SSE, "SSE._single_lines", "always: b'\\n' in lines or b'\\r' in lines"): _SHORTCUT,
+    (_SSE, "SSE._single_lines", "always: LF in lines or CR in lines"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: self._held"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: rest"): _SHORTCUT,
     (
