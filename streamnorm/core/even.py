@@ -93,12 +93,14 @@ class Repairs:
 
 def change(data: bytes, path: tuple[str | int, ...], quirk: Quirk) -> bytes:
     """``data`` with the value at ``path`` replaced by what ``quirk`` makes of it."""
+    if not path:
+        return quirk(data) or b"null"
+    step, *rest = path
     try:
-        step, *rest = path
         if isinstance(step, int):
             return _changed_list(_as_list(data), step, tuple(rest), quirk)
         return _changed_object(_as_object(data), step, tuple(rest), quirk)
-    except (msgspec.DecodeError, KeyError, IndexError, ValueError, RecursionError) as error:
+    except (msgspec.DecodeError, KeyError, IndexError, RecursionError) as error:
         raise Uneven(f"no way to {path}") from error
 
 

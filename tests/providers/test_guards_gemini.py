@@ -98,7 +98,13 @@ VALUES: dict[str, tuple[list[dict[str, Any]], Any]] = {
     "a text that begins like a number": ([at("$.a", "string", "Nope")], {"a": "Nope"}),
     "no path": ([{"numberValue": 1}], CONFLICT),
     "a path that is no text": ([at(5, "number", 1)], CONFLICT),
-    "a path without its root": ([at("a.b", "number", 1)], {"a": {"b": 1}}),
+    "a path without its root": ([at("a.b", "number", 1)], CONFLICT),
+    "a path before its root": ([at("a$.b", "number", 1)], CONFLICT),
+    "a path whose first step has no dot": ([at("$a.b", "number", 1)], CONFLICT),
+    "a value said in two ways": ([at("$.a", "number", 1, stringValue="x")], CONFLICT),
+    "a value that was to go on": ([at("$.a", "string", "x", willContinue=True)], CONFLICT),
+    "a value that goes on": (
+        [at("$.a", "string", "x", willContinue=True), at("$.a", "string", "y")], {"a": "xy"}),
     "a path with quotes": (
         [at("$['b c']", "number", 1), at('$["d\\"e"]', "number", 2)], {"b c": 1, 'd"e': 2},
     ),

@@ -417,6 +417,13 @@ class GeminiParser(Parser):
     def _piece(self, number: int, choice: _Choice, part: Part, said: Called, out: Out) -> None:
         """A call told value by value, or a whole one between its pieces."""
         told = _continued(choice.told, said)
+        begins = bool(said.name and said.will_continue)
+        if begins and told is not None and told.values and not _says_more(said):
+            self._void(choice, told, out)
+            told = None
+        if told is not None and not (said.id or said.name) and len(choice.told) > 1:
+            for each in choice.told:
+                self.calls.taint(each.call, "a piece came that does not say of which call it is")
         if told is None:
             if not said.name and not (said.args is not _ABSENT or said.id):
                 if said.partial_args:
@@ -424,6 +431,8 @@ class GeminiParser(Parser):
                 else:
                     self.scribe.note("call.late", where="functionCall")
                 return
+            for each in [t for t in choice.told if begins and t.call.wire_id is None]:
+                self._void(choice, each, out)  # nothing could go on with it any more
             told = self._begin(number, choice, said, out)
         else:
             self.calls.hear(told.call, out, id=said.id, field=_ID)
@@ -436,6 +445,10 @@ class GeminiParser(Parser):
         except Conflict as conflict:
             self.calls.fail(told.call, "conflict", str(conflict), out)
             choice.told.remove(told)
+
+    def _void(self, choice: _Choice, told: Told, out: Out) -> None:
+        choice.told.remove(told)
+        self.calls.void(told.call, out)
 
     def _begin(self, number: int, choice: _Choice, said: Called, out: Out) -> Told:
         call = self.calls.open(
@@ -455,19 +468,23 @@ class GeminiParser(Parser):
             else:
                 told.say((), whole, False)
         for partial in said.partial_args or ():
-            value = self._value(partial, told.call)
+            value = self._value(partial, told)
             if value is not None and (text := told.say(*value)):
                 self.calls.append(told.call, text, out)
 
-    def _value(self, partial: dict[str, Raw], call: Call) -> tuple[Path, str, bool] | None:
+    def _value(self, partial: dict[str, Raw], told: Told) -> tuple[Path, str, bool] | None:
         """Where a partial value stands, its JSON text, and whether it is a piece of a string."""
+        call = told.call
         said = {_camel(key): self.exact(raw, call) for key, raw in partial.items()}
         path = path_of(said.pop("jsonPath", ""))
-        said.pop("willContinue", None)
+        told.promise(path, said.pop("willContinue", "") == "true")
         values = [(k, v) for k, v in said.items() if k.endswith("Value")]
         for key in said.keys() - dict(values).keys():
             self.scribe.note("wire.field_unknown", where=f"partialArgs[].{key}")
-        key, text = next((v for v in values if v[1]), values[0] if values else ("", ""))
+        (key, text), *more = [v for v in values if v[1]] or values or [("", "")]
+        if more:
+            self.calls.taint(call, "a value of its arguments is said in two ways")
+            return None
         if key == "nullValue":
             return path, "null", False
         if key == "numberValue" and text.strip('"')[:1] in ("N", "I", "-"):
@@ -784,7 +801,7 @@ def _continued(told: list[Told], said: Called) -> Told | None:
     """The call that a part goes on with, or None if it begins one.
 
     ``willContinue`` promises that the next part without an id belongs to the same call; some repeat
-    its name. Another name, or a name and nothing else, begins a call.
+    its name. Another name, or a name and the promise of more alone, begins a call.
     """
     if not told:
         return None
@@ -795,8 +812,13 @@ def _continued(told: list[Told], said: Called) -> Told | None:
             return known
     if not said.name:
         return last
-    bare = said.partial_args is None and said.args is _ABSENT
-    return None if bare or said.name != last.call.name else last
+    begins = said.will_continue and not _says_more(said)
+    return None if begins or said.name != last.call.name else last
+
+
+def _says_more(said: Called) -> bool:
+    """More than who is called?"""
+    return said.partial_args is not None or said.args is not _ABSENT
 
 
 def _goes_on(candidate: Candidate) -> bool:

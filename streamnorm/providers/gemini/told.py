@@ -50,20 +50,14 @@ class Told:
     """
 
     __slots__ = (
-        "_in_string",
-        "_levels",
-        "_steps",
-        "_where",
-        "call",
-        "ordered",
-        "restated",
-        "values",
-    )
+        "_in_string", "_levels", "_steps", "_where", "call", "ordered", "promised", "restated", "values",
+    )  # fmt: skip
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.values: list[tuple[Path, str, bool]] = []
         self.ordered = True
+        self.promised: set[Path] = set()  # values that are said to go on
         self.restated = ""  # all arguments at once, beside or after the values
         self._levels: list[_Level] = []
         self._steps: list[Step] = []  # that lead into the levels after the first
@@ -84,8 +78,14 @@ class Told:
         self._where, self._in_string = path, is_string
         return f'{between}"{text}' if is_string else between + text
 
+    def promise(self, path: Path, goes_on: bool) -> None:
+        """Will there be more of the value at ``path``?"""
+        (self.promised.add if goes_on else self.promised.discard)(path)
+
     def end(self) -> str:
         """What closes the text; the whole text if it could not be told in order."""
+        if self.promised:
+            raise Conflict("a value of its arguments was to go on and never ended")
         if not self.ordered:
             return _built(self.values)
         return self._leave(0) + "}" if self._levels else ""
@@ -180,7 +180,7 @@ def _written(node: Any) -> str:
 
 
 _step = re.compile(
-    r"""\.?([^.\[\]'"$][^.\[\]]*)"""  # .name
+    r"""\.([^.\[\]'"$][^.\[\]]*)"""  # .name
     r"""|\[(\d{1,9})\]"""  # [0]
     r"""|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""",  # ['odd name']
     re.S,
@@ -194,9 +194,9 @@ def path_of(quoted: str) -> Path:
         text = plain(quoted.encode())
     except UNREADABLE:
         text = None
-    if not isinstance(text, str):
+    if not isinstance(text, str) or text[:1] != "$":
         raise Conflict("a value without a path")
-    at = 1 if text.startswith("$") else 0
+    at = 1
     steps: list[Step] = []
     while at < len(text):
         match = _step.match(text, at)
