@@ -9,16 +9,12 @@ import pytest
 from streamnorm.events import (
     BrokenToolCall,
     Event,
-    Failed,
     ProviderToolResult,
-    ReasoningDelta,
     ToolCall,
     ToolCallDelta,
     ToolProgress,
-    Unrecognized,
     Usage,
 )
-from tests.conftest import text_of
 from tests.providers.streams import Responses, end, fate, heard
 
 R = Responses
