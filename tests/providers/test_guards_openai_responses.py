@@ -13,8 +13,10 @@ from streamnorm.events import (
     ToolCall,
     ToolCallDelta,
     ToolProgress,
+    Unrecognized,
     Usage,
 )
+from streamnorm.providers.openai_responses.items import TOOLS
 from tests.providers.streams import Responses, end, fate, heard
 
 R = Responses
@@ -512,3 +514,207 @@ def test_counts_are_those_of_the_final_response():
     (usage,) = [e for e in told(R.say("completed", response=response)) if isinstance(e, Usage)]
     assert (usage.input, usage.output) == (3, 5)
     assert not any(isinstance(e, Usage) for e in told(OVER))
+
+
+# --- what is lost ---------------------------------------------------------------------------------
+
+
+def bad(frame: bytes) -> bytes:
+    """With a byte in place of the question mark that is no UTF-8."""
+    assert frame.count(b"?") == 1
+    return frame.replace(b"?", b"\xff")
+
+
+LOST: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
+    "in the name of an item that is added": (
+        [bad(R.added(fc("fa", "a", "p?"), 0)), piece(ONE, output_index=0), B, B_DONE],
+        [("a", "p\ufffd", "conflict"), ("b", "rob", {"n": 2})],
+    ),
+    "in an item that is done": (
+        [A, bad(R.done(fc("fa", "a", arguments='{"n":"?"}'), 0)), B, B_DONE],
+        [("a", "pay", "conflict"), ("b", "rob", {"n": 2})],
+    ),
+    "a kind that is new and has a call's words": (
+        [GROWN, R.say("new", x={"arguments": 1})], [("a", "pay", "conflict")],
+    ),
+    "a kind that is new and has an id": (
+        [GROWN, R.say("new", x={"call_id": 1})], [("a", "pay", "conflict")],
+    ),
+    "a kind that is new": ([GROWN, R.say("new", x={"y": 1})], [("a", "pay", {"n": 1})]),
+    "a kind that is new, in its place": (
+        [GROWN, R.say("new", x=1, output_index=0)], [("a", "pay", "conflict")],
+    ),
+    "a kind that is new, of its item": (
+        [GROWN, R.say("new", x=1, item_id="fa")], [("a", "pay", "conflict")],
+    ),
+    "a kind that is new, in another place": (
+        [GROWN, R.say("new", x=1, output_index=5)], [("a", "pay", {"n": 1})],
+    ),
+    "a kind that is new, of another item": (
+        [GROWN, R.say("new", x=1, item_id="zz", output_index="x")], [("a", "pay", {"n": 1})],
+    ),
+    "an item id that is no text": ([A, piece(ONE, item_id=5)], [("a", "pay", "conflict")]),
+    "a place that is no number": ([A, piece(ONE, output_index="x")], [("a", "pay", "conflict")]),
+    "a place in quotes": ([A, piece(ONE, output_index="0")], [("a", "pay", {"n": 1})]),
+    "an event without its item": ([GROWN, R.say("output_item.done")], [("a", "pay", "conflict")]),
+    "a copy under another name": (
+        [GROWN, R.say("function_call_arguments.done", output_index=0, args=ONE)],
+        [("a", "pay", "conflict")],
+    ),
+    "a new field beside a copy": (
+        [GROWN, said(ONE, output_index=0, new="x")], [("a", "pay", {"n": 1})],
+    ),
+    "a new field beside a fragment": (
+        [A, piece(ONE, output_index=0, new="x")], [("a", "pay", {"n": 1})],
+    ),
+    "a new field of a kind that is of no call": (
+        [GROWN, R.say("in_progress", response={}, new="x")], [("a", "pay", {"n": 1})],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_cannot_be_read_breaks_the_calls_that_it_may_be_of(name: str):
+    frames, expected = LOST[name]
+    assert sorted(ends(*frames, OVER), key=str) == sorted(expected, key=str)
+
+
+TEXT_TOOLS = {
+    "custom_tool_call": ("custom_tool_call_input", "input", {"call_id": "c", "name": "run"}),
+    "code_interpreter_call": ("code_interpreter_call_code", "code", {}),
+}
+
+
+@pytest.mark.parametrize("type_", TEXT_TOOLS)
+def test_a_new_field_beside_the_text_of_a_text_tool_is_no_loss(type_: str):
+    kind, field, more = TEXT_TOOLS[type_]
+    item = {"type": type_, "id": "x", **more}
+    added = R.added(item, 0) + R.say(f"{kind}.delta", delta="1", output_index=0)
+    done = R.done({**item, "status": "completed", field: "1"}, 0)
+    for body, expected in (
+        (added + R.say(f"{kind}.done", output_index=0, new="x", **{field: "1"}), {field: "1"}),
+        (added + R.say(f"{kind}.delta", output_index=0, new="x", delta="1"), {field: "11"}),
+    ):
+        copy = done if expected == {field: "1"} else R.done({**item, "status": "completed"}, 0)
+        assert fate(told(body, copy, OVER))[0] == [expected]
+    lost = R.say(f"{kind}.done", output_index=0, new="1")
+    assert fate(told(added, lost, R.done({**item, "status": "completed"}, 0), OVER))[0] == [
+        "conflict"
+    ]
+
+
+def test_bad_bytes_in_the_final_response_break_the_call_that_only_it_has():
+    frame = R.completed(fc("fa", "a", arguments=ONE), fc("fb", "b", "rob", arguments='{"n":"?"}'))
+    assert ends(GROWN, A_DONE, bad(frame)) == [("a", "pay", {"n": 1}), ("b", "rob", "conflict")]
+    response = {"status": "completed", "output": [fc("fb", "b", "rob", arguments=TWO)]}
+    beside = R.say("completed", response=response, agent="?")
+    assert ends(bad(beside)) == [("b", "rob", "conflict")]
+
+
+# --- where an item has its input ------------------------------------------------------------------
+
+
+def item_of(type_: str, **fields: Any) -> dict[str, Any]:
+    named = {"name": "f"} if type_ in ("function_call", "custom_tool_call", "mcp_call") else {}
+    return {"type": type_, "id": "i", "call_id": "c", "status": "completed", **named, **fields}
+
+
+INPUTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "a text": (item_of("function_call", arguments=ONE), {"n": 1}),
+    "an object in place of a text": (item_of("function_call", arguments={"n": 1}), {"n": 1}),
+    "nothing": (item_of("function_call", arguments=""), {}),
+    "an empty object": (item_of("function_call", arguments="{}"), {}),
+    "no field for it": (item_of("function_call"), "conflict"),
+    "a number": (item_of("function_call", arguments=5), "conflict"),
+    "in a field that is new": (item_of("function_call", arguments="", params=ONE), "conflict"),
+    "a new field that is empty": (item_of("function_call", arguments="", params=""), {}),
+    "a new field that is a number": (item_of("function_call", arguments="", params=5), {}),
+    **{
+        f"in the field {field} of another type": (
+            item_of("function_call", arguments="", **{field: {"n": 1}}), {"n": 1},
+        )
+        for field in ("action", "operation", "queries", "query")
+    },
+    "as a text in the field of another type": (
+        item_of("function_call", arguments="", action=ONE), {"n": 1},
+    ),
+    "in a field of plain text": (item_of("function_call", arguments="", code=ONE), "conflict"),
+    "two fields": (
+        item_of("function_call", arguments="", query={"n": 2}, action={"n": 1}), {"n": 1},
+    ),
+    "a text tool": (item_of("custom_tool_call", input="x"), {"input": "x"}),
+    "a text tool with nothing": (item_of("custom_tool_call", input=""), {"input": ""}),
+    "a text tool with an object": (item_of("custom_tool_call", input={"a": 1}), "conflict"),
+    "a text tool with a number": (item_of("custom_tool_call", input=5), "conflict"),
+    "a text tool whose text is code": (item_of("custom_tool_call", code="x"), {"input": "x"}),
+    "a text tool whose code is an object": (item_of("custom_tool_call", code={"a": 1}), "conflict"),
+    "a text tool with arguments": (item_of("custom_tool_call", arguments=ONE), "conflict"),
+    "code": (item_of("code_interpreter_call", code="x"), {"code": "x"}),
+    "code as an input": (item_of("code_interpreter_call", input="x"), {"code": "x"}),
+    "an object": (item_of("local_shell_call", action={"n": 1}), {"n": 1}),
+    "an object as a text": (item_of("local_shell_call", action=ONE), {"n": 1}),
+    "an empty object of a tool that needs one": (item_of("local_shell_call", action={}), "conflict"),
+    "no object of a tool that needs one": (item_of("local_shell_call"), "conflict"),
+    "no object of a tool that the provider runs": (item_of("web_search_call"), {}),
+    "one of two": (item_of("computer_call", action={"n": 1}), {"n": 1}),
+    "the other of two": (item_of("computer_call", actions=[1]), {"actions": [1]}),
+    "neither of two": (item_of("computer_call"), "conflict"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_the_input_of_an_item_is_found_or_the_call_is_broken(name: str):
+    item, expected = INPUTS[name]
+    assert fate(told(R.done(item), OVER))[0] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("item", "where"),
+    [
+        (item_of("shell_call", action={"n": 1}), "client"),
+        (item_of("shell_call", action={"n": 1}, environment={"type": "local"}), "client"),
+        (item_of("shell_call", action={"n": 1}, environment={"type": "container_reference"}), "provider"),
+        (item_of("shell_call", action={"n": 1}, environment="x"), "client"),
+        (item_of("local_shell_call", action={"n": 1}, environment={"type": "container_reference"}),
+         "client"),
+        (item_of("tool_search_call", arguments={"n": 1}), "provider"),
+        (item_of("tool_search_call", arguments={"n": 1}, execution="client"), "client"),
+        (item_of("function_call", arguments=ONE, execution="server"), "provider"),
+    ],
+)  # fmt: skip
+def test_an_item_says_where_it_runs(item: dict[str, Any], where: str):
+    (call,) = [e for e in told(R.done(item), OVER) if isinstance(e, ToolCall)]
+    assert call.runs_on == where
+
+
+@pytest.mark.parametrize(
+    ("more", "failed"),
+    [({}, False), ({"status": "failed"}, True), ({"status": "incomplete"}, True), ({"error": "x"}, True)],
+)  # fmt: skip
+def test_a_result_says_that_it_failed(more: dict[str, Any], failed: bool):
+    item = {**item_of("file_search_call", queries=["x"], results=[]), **more}
+    (result,) = [e for e in told(R.done(item), OVER) if isinstance(e, ProviderToolResult)]
+    assert result.is_error is failed
+
+
+def test_an_item_that_is_none_is_passed_on():
+    events = told(R.done(5), R.done("x"), OVER)
+    assert [e.payload["item"] for e in events if isinstance(e, Unrecognized)] == [5, "x"]
+
+
+def test_an_output_with_an_id_is_the_same_whatever_it_says_the_second_time():
+    events = told(R.done(output(id="o"), 1), R.done(output(id="o", output="no"), 2), OVER)
+    assert [e.output for e in events if isinstance(e, ProviderToolResult)] == ["ok"]
+
+
+def test_the_rows_of_the_items_say_where_an_id_stands_and_whether_it_may_be_missing():
+    rows = {row.type: row.item for row in TOOLS}
+    assert [(rows[t].id_source, rows[t].id_field, rows[t].ref_field) for t in (
+        "function_call", "function_call_output", "local_shell_call_output", "file_search_call",
+    )] == [
+        ("natural", "call_id", ""), ("nullable", "call_id", "call_id"), ("conflated", "id", "id"),
+        ("conflated", "id", ""),
+    ]  # fmt: skip
+    assert {row.type for row in TOOLS if row.is_nullable} == {
+        "function_call_output", "tool_search_call", "tool_search_output",
+    }  # fmt: skip

@@ -25,7 +25,7 @@ WORDS = tuple(
 )  # fmt: skip
 BEGINNING = (
     *(f"tests/pipe/test_{about}.py" for about in ("auto", "bad_input", "beginnings", "limits", "logging")),
-    "tests/core/test_halves.py", "tests/providers/test_exactness.py", "tests/providers/test_quirks.py",
+    "tests/providers/test_exactness.py", "tests/providers/test_quirks.py",
 )  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")

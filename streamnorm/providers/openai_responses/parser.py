@@ -243,7 +243,7 @@ class ResponsesParser(Parser):
         "at output_item.done",
     )
     CALL_TEXTS = ("delta", "arguments", "input", "code")
-    CALL_KEYS = ("item", "item_id", "output_index")
+    CALL_KEYS = ("item_id", "output_index")
     CALL_WORDS = (b'"arguments"', b'"call_id"')
     QUIRKS = {
         "arguments": ("args.object", even.object_text),
