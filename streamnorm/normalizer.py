@@ -467,12 +467,12 @@ class Normalizer:
     def _fail(self, out: list[Event], failure: Failure) -> None:
         self._ended = True  # whatever happens now, nothing more is read
         since = len(out)
-        self._halves.flush(out)
-        broken: list[Event] = []
+        last: list[Event] = []
         try:
-            self._calls.break_all(broken, _BROKEN.get(failure.reason, "truncated"), failure.message)
+            self._halves.flush(last)
+            self._calls.break_all(last, _BROKEN.get(failure.reason, "truncated"), failure.message)
         finally:
-            self._tell(broken, out)
+            self._tell(last, out)
         self._tell_end(
             out, Failed(failure.reason, failure.message, failure.retryable, failure.code), since
         )

@@ -23,6 +23,10 @@ WORDS = tuple(
         "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
+BEGINNING = (
+    *(f"tests/pipe/test_{about}.py" for about in ("auto", "bad_input", "beginnings", "limits", "logging")),
+    "tests/providers/test_exactness.py", "tests/providers/test_quirks.py",
+)  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
 BAD = "tests/pipe/test_bad_input.py"
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", BAD)
@@ -79,8 +83,8 @@ TARGETS: dict[str, Target] = {
         ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
     ),
     "streamnorm/core/mint.py": Target(ALL, ("tests/core/test_mint.py",)),
-    "streamnorm/normalizer.py": Target(ALL, PIPE),
-    "streamnorm/opening.py": Target(ALL, PIPE),
+    "streamnorm/normalizer.py": Target(ALL, BEGINNING),
+    "streamnorm/opening.py": Target(ALL, BEGINNING),
     "streamnorm/framing/__init__.py": Target(ALL, FRAMING),
     "streamnorm/framing/sse.py": Target(ALL, ("tests/framing/test_sse.py", *FRAMING)),
     "streamnorm/framing/lines.py": Target(ALL, ("tests/framing/test_lines.py", *FRAMING)),
