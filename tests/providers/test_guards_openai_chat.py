@@ -36,6 +36,50 @@ def test_the_token_limit_beside_a_call_is_its_end_without_an_end_mark_too():
     assert fate(events) == (["length"], ("finish", "length"))
 
 
+@pytest.mark.parametrize("rare", [{}, {"seed": 1}])
+def test_an_end_needs_no_delta(rare: dict[str, Any]):
+    body = Chat.call(0, "a", "pay", PAY) + chunk({"finish_reason": "tool_calls", **rare}) + DONE
+    assert fate(heard("openai_chat", body)[0]) == ([{"n": 1}], ("finish", "tool_calls"))
+
+
+# --- fragments, on the way that is written out for speed ------------------------------------------
+
+
+def test_fragments_of_two_calls_in_one_chunk_reach_both():
+    begun = Chat.call(0, "a", "pay", '{"n"') + Chat.call(1, "b", "pay", '{"n"')
+    pieces = [{"index": n, "function": {"arguments": f":{n}}}"}} for n in (0, 1)]
+    events, _ = heard("openai_chat", begun + Chat.delta({"tool_calls": pieces}) + Chat.end())
+    assert calls(events) == [("a", "pay", {"n": 0}), ("b", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize("text", ["", None])
+def test_a_fragment_without_text_says_nothing(text: str | None):
+    nothing = Chat.delta({"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
+    events, _ = heard("openai_chat", Chat.call(0, "a", "pay", PAY) + nothing + Chat.end())
+    assert calls(events) == PAID
+    assert [e.text for e in events if e.kind == "tool_call_delta"] == [PAY]
+
+
+# --- what a chunk must say to be one --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "passed_on"),
+    [
+        ({"usage": {"prompt_tokens": 3}}, False),
+        ({"usage": {"prompt_tokens": 3}, "type": "new"}, True),  # other wires have kinds
+        ({"id": "x"}, True),
+        ({"object": "chat.completion.chunk"}, False),
+    ],
+)
+def test_a_chunk_without_choices_must_say_something_that_we_know(said: Any, passed_on: bool):
+    events, _ = heard("openai_chat", Chat.text("hi") + sse({**said, "new": 1}) + Chat.end("stop"))
+    told = [e.payload for e in events if e.kind == "unrecognized"]
+    assert told == ([{**said, "new": 1}] if passed_on else [])
+    counted = [e.input for e in events if e.kind == "usage"]
+    assert counted == ([3] if "usage" in said and not passed_on else [])
+
+
 # --- errors that are the payload itself -----------------------------------------------------------
 
 
@@ -129,8 +173,9 @@ def test_an_input_of_another_type_is_a_loss():
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
 def test_reasoning_is_told_beside_rare_fields(field: str):
-    events, _ = heard("openai_chat", Chat.delta({field: "hm", **RARE}) + Chat.end("stop"))
-    assert [e.text for e in events if e.kind == "reasoning_delta"] == ["hm"]
+    for rare in ({}, RARE):
+        events, _ = heard("openai_chat", Chat.delta({field: "hm", **rare}) + Chat.end("stop"))
+        assert [e.text for e in events if e.kind == "reasoning_delta"] == ["hm"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ TARGETS: dict[str, Target] = {
 
 _CALLS = "streamnorm/core/calls.py"
 _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
+_CHAT = "streamnorm/providers/openai_chat/parser.py"
+_COHERE = "streamnorm/providers/cohere/parser.py"
 _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
@@ -123,6 +125,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
         "a text that was doubled and is whole has a brace too many when it is doubled again"
     ),
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: function is not None and function.name is None and (entry.id is None) and (not number) "
+        "and (len(e...",
+    ): _SHORTCUT,
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: call.state is OPEN and text[0] != '{' and (first.reason is None)",
+    ): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: number"): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: p.usage is not None"): _SHORTCUT,
     (_ENTRIES, "Choice._open", "always: it.place is not None"): _TYPES,
     (
         _ANTHROPIC, "AnthropicParser._block_delta",
@@ -135,6 +148,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "any value is read there, so none is ever left aside"
     ),
     (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
         "never: type(value) is dict and said == len(value) and ('[' not in text) and "
