@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import Chat, sse, text_of
 from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
 
+CHATS = ["openai_chat", "mistral"]
 PAID = [("a", "pay", {"n": 1})]
 CALL = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": PAY}}
 RARE = {"token_id": 7}  # a field that only the full types know
@@ -108,16 +109,18 @@ def test_a_detail_beside_choices_is_no_error():
 # --- an answer said all at once -------------------------------------------------------------------
 
 
-def test_a_message_in_place_of_a_delta_is_heard_as_one():
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_message_in_place_of_a_delta_is_heard_as_one(provider: str):
     message = {"role": "assistant", "content": "hi", "tool_calls": [CALL]}
-    events, notes = heard("openai_chat", chunk({"message": message}) + Chat.end())
+    events, notes = heard(provider, chunk({"message": message}) + Chat.end())
     assert (text_of(events), calls(events)) == ("hi", PAID)
     assert notes["wire.shape_odd"] == 1
 
 
-def test_a_whole_answer_that_is_no_stream_is_told_to_be_one():
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_whole_answer_that_is_no_stream_is_told_to_be_one(provider: str):
     said = {"message": {"content": "hi"}, "finish_reason": "stop"}
-    events, _ = heard("openai_chat", chunk(said, object="chat.completion"))
+    events, _ = heard(provider, chunk(said, object="chat.completion"))
     assert end(events) == ("failed", "protocol")
     assert "stream=true" in events[-1].error  # type: ignore[union-attr]
 
@@ -128,19 +131,22 @@ def test_an_end_without_a_message_is_an_end_even_in_a_whole_answers_words():
     assert end(events) == ("finish", "stop")
 
 
-def test_a_message_that_is_no_object_says_nothing():
-    body = Chat.text("hi") + chunk({"message": "hi"}) + Chat.end("stop")
-    events, _ = heard("openai_chat", body)
-    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
-
-
-def test_a_message_that_cannot_be_read_may_have_been_of_any_open_call():
-    body = Chat.call(0, "a", "pay", PAY) + chunk({"message": {"content": 5}}) + Chat.end()
-    events, _ = heard("openai_chat", body)
+@pytest.mark.parametrize("message", [{"content": 5}, "hi"])
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_message_that_cannot_be_read_may_have_been_of_any_open_call(provider: str, message: Any):
+    body = Chat.call(0, "a", "pay", PAY) + chunk({"message": message}) + Chat.end()
+    events, _ = heard(provider, body)
     assert broken(events) == [("a", "pay", "conflict")]
     assert [e.payload for e in events if e.kind == "unrecognized"] == [
-        {"type": "message", "message": {"content": 5}}
+        {"type": "message", "message": message}
     ]
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_message_beside_a_delta_says_nothing(provider: str):
+    body = chunk({"delta": {"content": "hi"}, "message": {"content": "hi"}}) + Chat.end("stop")
+    events, _ = heard(provider, body)
+    assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
 
 
 # --- where a part of a call could be --------------------------------------------------------------
@@ -274,7 +280,7 @@ def test_counts_alone_and_a_message_beside_choices_are_no_error(new: dict[str, A
     assert [(e.input, e.output) for e in events if e.kind == "usage"] == [(3, 4)]
 
 
-@pytest.mark.parametrize("provider", ["openai_chat", "mistral"])
+@pytest.mark.parametrize("provider", CHATS)
 @pytest.mark.parametrize("rare", [{}, {"prefix": False}])
 def test_a_word_beside_text_is_the_end_of_the_calls_before_it(provider: str, rare: dict[str, Any]):
     body = Chat.call(0, "a", "pay", "") + Chat.delta({"content": "", **rare}, "tool_calls")
