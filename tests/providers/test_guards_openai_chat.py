@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Chat, sse, text_of
+from tests.conftest import Chat, run, sse, text_of
 from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
 
 CHATS = ["openai_chat", "mistral"]
 PAID = [("a", "pay", {"n": 1})]
 CALL = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": PAY}}
+EMPTY = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": ""}}
 RARE = {"token_id": 7}  # a field that only the full types know
 
 
@@ -23,13 +24,9 @@ def chunk(part: dict[str, Any], **more: Any) -> bytes:
 
 
 def test_a_word_beside_a_call_ends_it_where_payloads_come_without_their_end_mark():
-    said = {"choices": [{"index": 0, "delta": {"tool_calls": [_empty()]}, "finish_reason": "stop"}]}
+    said = {"choices": [{"index": 0, "delta": {"tool_calls": [EMPTY]}, "finish_reason": "stop"}]}
     assert fate(payloads("openai_chat", said)) == ([{}], ("finish", "tool_calls"))
     assert fate(heard("openai_chat", sse(said))[0]) == (["truncated"], ("finish", "stop"))
-
-
-def _empty() -> dict[str, Any]:
-    return {"index": 0, "id": "a", "function": {"name": "pay", "arguments": ""}}
 
 
 def test_the_token_limit_beside_a_call_is_its_end_without_an_end_mark_too():
@@ -41,6 +38,15 @@ def test_the_token_limit_beside_a_call_is_its_end_without_an_end_mark_too():
 def test_an_end_needs_no_delta(rare: dict[str, Any]):
     body = Chat.call(0, "a", "pay", PAY) + chunk({"finish_reason": "tool_calls", **rare}) + DONE
     assert fate(heard("openai_chat", body)[0]) == ([{"n": 1}], ("finish", "tool_calls"))
+
+
+@pytest.mark.parametrize(
+    "said", [{"tool_calls": [EMPTY], **RARE}, {"function_call": EMPTY["function"]}]
+)
+def test_a_word_beside_a_piece_of_a_call_ends_it_only_with_the_end_mark(said: dict[str, Any]):
+    body = Chat.delta(said, "tool_calls")
+    assert fate(heard("openai_chat", body)[0]) == (["truncated"], ("finish", "tool_calls"))
+    assert fate(run("openai_chat", [body + DONE])) == ([{}], ("finish", "tool_calls"))
 
 
 # --- fragments, on the way that is written out for speed ------------------------------------------
