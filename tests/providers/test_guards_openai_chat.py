@@ -34,10 +34,13 @@ def test_the_token_limit_beside_a_call_is_its_end_without_an_end_mark_too():
     assert fate(events) == (["length"], ("finish", "length"))
 
 
-@pytest.mark.parametrize("rare", [{}, {"seed": 1}])
-def test_an_end_needs_no_delta(rare: dict[str, Any]):
+@pytest.mark.parametrize("rare", [{}, {"logprobs": 1}, {"seed": 1}])
+@pytest.mark.parametrize("provider", CHATS)
+def test_an_end_needs_no_delta(provider: str, rare: dict[str, Any]):
     body = Chat.call(0, "a", "pay", PAY) + chunk({"finish_reason": "tool_calls", **rare}) + DONE
-    assert fate(heard("openai_chat", body)[0]) == ([{"n": 1}], ("finish", "tool_calls"))
+    events, _ = heard(provider, body)
+    assert fate(events) == ([{"n": 1}], ("finish", "tool_calls"))
+    assert "unrecognized" not in {event.kind for event in events}
 
 
 @pytest.mark.parametrize(
