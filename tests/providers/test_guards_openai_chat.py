@@ -70,6 +70,38 @@ def test_a_fragment_without_text_says_nothing(text: str | None):
     assert [e.text for e in events if e.kind == "tool_call_delta"] == [PAY]
 
 
+# --- ids that come late ---------------------------------------------------------------------------
+
+
+def said_of(name: str | None, text: str | None = None, **more: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": text}
+    return {**more, "function": {k: v for k, v in function.items() if v is not None}}
+
+
+@pytest.mark.parametrize("name", [None, "pay"])
+def test_without_an_index_an_id_that_comes_late_is_of_the_last_call(name: str | None):
+    body = Chat.delta({"tool_calls": [said_of("pay")]})
+    body += Chat.delta({"tool_calls": [said_of(name, PAY, id="a")]})
+    assert calls(heard("openai_chat", body + Chat.end())[0]) == PAID
+
+
+FIRST = said_of("pay", "")
+
+
+@pytest.mark.parametrize(
+    ("lists", "name"),
+    [
+        ([[FIRST, said_of("pay", PAY, id="b")]], "pay"),
+        ([[FIRST, said_of("refund", PAY, id="b")]], "refund"),
+        ([[FIRST], [said_of("refund", PAY, id="b")]], "refund"),
+    ],
+)
+def test_without_an_index_a_second_entry_or_one_with_a_name_of_its_own_begins_a_call(lists, name):
+    body = b"".join(Chat.delta({"tool_calls": each}) for each in lists) + Chat.end()
+    first, second = calls(heard("openai_chat", body)[0])
+    assert (first[1:], second) == (("pay", {}), ("b", name, {"n": 1}))
+
+
 # --- what a chunk must say to be one --------------------------------------------------------------
 
 
