@@ -73,6 +73,8 @@ TARGETS: dict[str, Target] = {
         EVIDENCE, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/written.py": Target(ALL, ("tests/text/test_written.py",)),
     "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
     "streamnorm/text/halves.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/encoding/ids.py": Target(
@@ -159,6 +161,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+    ("streamnorm/text/canonical.py", "_number", "boundary: number < 0"): "zero was told before",
+    ("streamnorm/text/written.py", "json_bytes", "always: b'null' in line"): _SHORTCUT,
     ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,
     ("streamnorm/text/halves.py", "join", "never: has_half(text) is None"): _SHORTCUT,
 }  # fmt: skip
