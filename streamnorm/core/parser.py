@@ -113,12 +113,12 @@ class Parser:
     decode: ClassVar[Decode]
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
+    _loss: str  # what the payload that is being read lacks
 
     def __init__(self, calls: Calls, scribe: Scribe) -> None:
         self.calls = calls
         calls.closes = bool(self.EVIDENCE.closed_by)
         self.scribe = scribe
-        self._loss = ""  # what the payload that is being read lacks
         self.decoded = False  # payloads came without their framing, and so without its end mark
         self.even_objects = False  # its arguments came as objects, not as text
         self.reason: FinishReason | None = None

@@ -72,7 +72,6 @@ def _shortest(number: float) -> tuple[str, int]:
     """The shortest digits that mean this double, and where the decimal point stands in them."""
     mantissa, _, exponent = repr(number).partition("e")
     whole, _, rest = mantissa.partition(".")
-    rest = "" if rest == "0" else rest
     digits = (whole + rest).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + rest) - len(digits))
     return digits.rstrip("0"), point

@@ -110,8 +110,7 @@ def safe_json(value: Any) -> bytes:
 def made_safe(line: bytes) -> bytes:
     """JSON that was written elsewhere: no byte of it can end a script, start a tag or break a line."""
     for raw, escape in _ESCAPES:
-        if raw in line:
-            line = line.replace(raw, escape)
+        line = line.replace(raw, escape)
     return line
 
 

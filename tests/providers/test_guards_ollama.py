@@ -37,12 +37,19 @@ def test_a_field_that_we_do_not_know_is_a_loss_if_it_speaks_of_calls(word: str):
     assert fate(heard(o_line(o_call(None)), {**line, "new": {"x": 1}}, O_END))[0] == [{}]
 
 
+def test_where_there_is_no_message_arguments_under_another_name_are_a_loss_too():
+    entry = {"function": {"name": "pay", "ARGUMENTS": {"to": "me"}}}
+    assert fate(heard({"tool_calls": [entry], "done": False}, O_END))[0] == ["conflict"]
+    assert fate(heard({"tool_calls": [o_call({"to": "me"})]}, O_END))[0] == [{"to": "me"}]
+
+
 def test_images_are_passed_on_whole():
     events = heard({"message": {"content": "", "images": ["aGk="]}, "done": False}, O_END)
     told = [(e.wire_kind, e.payload) for e in events if e.kind == "unrecognized"]
     assert told == [("media/message.images", ["aGk="])]
 
 
+@pytest.mark.parametrize("new", [{}, {"new": 1}])
 @pytest.mark.parametrize(
     ("error", "message", "code"),
     [
@@ -51,5 +58,5 @@ def test_images_are_passed_on_whole():
         ({"message": "boom", "type": "api_error"}, "boom", "api_error"),
     ],
 )
-def test_an_error_is_told_in_its_words(error: Any, message: str, code: str | None):
-    assert heard({"error": error})[-1] == Failed("provider_error", message, False, code)
+def test_an_error_is_told_in_its_words(error: Any, message: str, code: str | None, new: Any):
+    assert heard({"error": error, **new})[-1] == Failed("provider_error", message, False, code)

@@ -16,7 +16,6 @@ import os
 import random
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,12 +103,17 @@ def _reported(outcomes: list[Outcome], complete: list[str]) -> int:
     needless = [key for key in EQUIVALENT if key[0] in complete and key not in keys]
     for key in needless:
         print("no longer needed in EQUIVALENT:", *key)
-    tried = Counter(o.mutant.file for o in outcomes)
-    left = Counter(o.mutant.file for o in survivors)
-    excused = Counter(o.mutant.file for o in outcomes if not o.by) - left
-    for file, count in tried.items():
-        print(f"{file}: {count} mutants, {excused[file]} equivalent, {left[file]} survive")
+    for file in dict.fromkeys(outcome.mutant.file for outcome in outcomes):
+        print(_line(file, [o for o in outcomes if o.mutant.file == file]))
+    print(_line("all", outcomes))
     return 1 if survivors or needless else 0
+
+
+def _line(name: str, outcomes: list[Outcome]) -> str:
+    caught = sum(bool(outcome.by) for outcome in outcomes)
+    survive = sum(map(_survives, outcomes))
+    equivalent = len(outcomes) - caught - survive
+    return f"{name}: {len(outcomes)} mutants, {caught} caught, {equivalent} equivalent, {survive} survive"
 
 
 class _Bar:
@@ -144,7 +148,9 @@ class _Bar:
         survive = sum(map(_survives, self.outcomes))
         filled = "#" * (30 * done // self._total)
         took = time.monotonic() - self._began
-        line = f"[{filled:<30}] {done} of {self._total} · {took:.0f} s · {survive} survive"
+        ahead = self._total - done
+        left = f"about {took / done * ahead:.0f} s to go · " if done and ahead else ""
+        line = f"[{filled:<30}] {done} of {self._total} · {took:.0f} s · {left}{survive} survive"
         print(before + line, end=after, file=sys.stderr, flush=True)
 
 

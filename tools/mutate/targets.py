@@ -77,6 +77,8 @@ TARGETS: dict[str, Target] = {
         READING, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/written.py": Target(ALL, ("tests/text/test_written.py",)),
     "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
     "streamnorm/text/halves.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/encoding/ids.py": Target(
@@ -94,6 +96,8 @@ TARGETS: dict[str, Target] = {
 
 _CALLS = "streamnorm/core/calls.py"
 _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
+_CHAT = "streamnorm/providers/openai_chat/parser.py"
+_COHERE = "streamnorm/providers/cohere/parser.py"
 _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
@@ -188,6 +192,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
         "a text that was doubled and is whole has a brace too many when it is doubled again"
     ),
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: function is not None and function.name is None and (entry.id is None) and (not number) "
+        "and (len(e...",
+    ): _SHORTCUT,
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: call.state is OPEN and text[0] != '{' and (first.reason is None)",
+    ): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: number"): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: p.usage is not None"): _SHORTCUT,
     (_ENTRIES, "Choice._open", "always: it.place is not None"): _TYPES,
     (
         _ANTHROPIC, "AnthropicParser._block_delta",
@@ -200,6 +215,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "any value is read there, so none is ever left aside"
     ),
     (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
         "never: type(value) is dict and said == len(value) and ('[' not in text) and "
@@ -210,6 +226,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+    ("streamnorm/text/canonical.py", "_number", "boundary: number < 0"): "zero was told before",
+    ("streamnorm/text/written.py", "json_bytes", "always: b'null' in line"): _SHORTCUT,
     ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,
     ("streamnorm/text/halves.py", "join", "never: has_half(text) is None"): _SHORTCUT,
 }  # fmt: skip

@@ -92,6 +92,7 @@ class Trials:
                 del runs[name]
             self.failing = []
         if not self.failing:
+            self._said(f"{len(self._mutants)} mutants")
             functions = _functions_of(files)
             gc.collect()
             gc.freeze()

@@ -45,10 +45,10 @@ class Choice(Payload):
     delta: Delta | None = None
     finish_reason: str | None = None
     error: Any = None
+    message: Any = None  # alone in an answer that is no stream
     # Known, and of no use to us.
     logprobs: Any = None
     prompt_logprobs: Any = None
-    message: Any = None
 
 
 class Chunk(Payload):
@@ -121,6 +121,8 @@ class MistralParser(ChatParser):
             self._choice(choice.index)
             if choice.delta is not None:
                 self._delta(choice.index, choice.delta, out)
+            elif choice.message is not None:
+                self._at_once(p.object, choice.index, choice.message, out)
             if choice.error is not None:
                 self._fail(failure_of(choice.error))
             if choice.finish_reason:

@@ -187,7 +187,7 @@ class Choice:
         self._scribe.note("call.index_missing")
         if it.id is not None:
             known = self._calls.by_id(self.number, it.id)
-            return known or _unnamed_yet(self.last)
+            return known or _unnamed_yet(self.last, it)
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
@@ -284,7 +284,9 @@ def _begins(calls: Calls, held: Call, it: Said) -> bool:
     return _starts_object(it.text) and not it.text.startswith(held.raw)  # type: ignore[union-attr]
 
 
-def _unnamed_yet(last: Call | None) -> Call | None:
-    """A late id belongs to the last call if that has neither an id nor fragments yet."""
-    bare = last is not None and last.wire_id is None and not last.fragments
-    return last if bare else None
+def _unnamed_yet(last: Call | None, it: Said) -> Call | None:
+    """A late id belongs to the last call if that has neither an id nor fragments yet, unless another
+    begins with it: a second entry of one list, or one with a name of its own."""
+    if last is None or last.wire_id is not None or last.fragments:
+        return None
+    return last if not it.at and it.name in (None, last.name) else None

@@ -474,10 +474,8 @@ class ChatParser(Parser):
             self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
-            elif isinstance(part.message, dict) and p.object != "chat.completion":
-                self._message(part.index, part.message, out)
-            elif part.message is not None and p.object == "chat.completion":
-                raise StreamFailed(_whole_answer())
+            elif part.message is not None:
+                self._at_once(p.object, part.index, part.message, out)
             if part.error is not None:
                 self._fail(failure_of(part.error))
             if part.finish_reason:
@@ -521,8 +519,10 @@ class ChatParser(Parser):
             if getattr(delta, media) is not None:
                 out.append(Unrecognized(f"media/delta.{media}", getattr(delta, media)))
 
-    def _message(self, number: int, message: dict[str, Any], out: Out) -> None:
+    def _at_once(self, object: Any, number: int, message: Any, out: Out) -> None:
         """A gateway that says all at once says it where an answer that is no stream has it."""
+        if object == "chat.completion":
+            raise StreamFailed(_whole_answer())
         self.scribe.note("wire.shape_odd", where="choices[].message")
         try:
             delta = msgspec.convert(message, FullDelta)
