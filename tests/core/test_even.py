@@ -90,9 +90,10 @@ def test_a_value_can_be_left_aside():
     drop = lambda value: _even.DROP  # noqa: E731
     assert _even.change(b'{"a":1,"b":2}', ("a",), drop) == b'{"b":2}'
     assert _even.change(b'{"a":[1,2]}', ("a", 0), drop) == b'{"a":[2]}'
+    assert _even.change(b"[1]", (), drop) == b"null"
 
 
-@pytest.mark.parametrize("path", [(), ("x",), ("a", 3), ("a", "x"), (0,)])
+@pytest.mark.parametrize("path", [("x",), ("a", 3), ("a", "x"), (0,)])
 def test_a_path_that_leads_nowhere_is_uneven(path: tuple):
     with pytest.raises(_even.Uneven):
         _even.change(b'{"a":[1]}', path, lambda value: value)
