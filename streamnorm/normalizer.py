@@ -455,7 +455,7 @@ class Normalizer:
             calls.end_turn(out, reason)
         except LimitReached as reached:
             return self._fail(out, _limit_failure(reached))
-        if reason == "stop" and calls.finished_client_call:
+        if reason == "stop" and parser.choice in calls.called:
             if parser.SAYS_TOOL_CALLS and parser.raw_reason:
                 self._scribe.note("finish.reread")
             reason = "tool_calls"

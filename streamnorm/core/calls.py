@@ -144,7 +144,7 @@ class Calls:
 
     def __init__(self, scribe: Scribe, mint: Mint, limits: Limits) -> None:
         self.all: list[Call] = []
-        self.finished_client_call = False
+        self.called: set[int] = set()  # the choices that call something of the client's
         # Tell a start as soon as id and name are known; a wire that may send its names in pieces
         # waits for the first fragment.
         self.eager = True
@@ -305,7 +305,7 @@ class Calls:
         self.all.append(call)
         self._ids[choice, id] = call
         if runs_on == "client":
-            self.finished_client_call = True
+            self.called.add(choice)
         scribe = self._scribe
         origin = Provenance(source, id, field, "stated", scribe.provider, scribe.response_id)
         out.append(ToolCallStart(ordinal, id, name, family, runs_on))
@@ -657,8 +657,8 @@ class Calls:
 
     def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:
         """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
-        if self.closes or call.kind.key is not None:
-            return
+        if self.closes or call.kind.key is not None or call.of_objects or call.raw.strip() == "{}":
+            return  # text, an object among others or a placeholder may go on
         if call.balance is not None and not self.is_whole(call):
             return  # some say it on every chunk: what was not whole before is read but once more
         call.balance = Balance()
@@ -766,7 +766,7 @@ class Calls:
             self._start(call, out)
         self._over(call)
         if call.kind.runs_on == "client":
-            self.finished_client_call = True
+            self.called.add(call.choice)
         kind = call.kind
         out.append(
             ToolCall(

@@ -124,6 +124,8 @@ class Parser:
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
         self.echo: Echo = {}
+        self.choice = 0  # the answer whose end is that of the stream
+        self._begun = False
 
     # --- what a provider may say more about -----------------------------------------------------
 
@@ -166,6 +168,14 @@ class Parser:
         """The turn is over and its calls are decided next: a last word on those that are open."""
 
     # --- the turn -------------------------------------------------------------------------------
+
+    def begin_answer(self, out: Out) -> bool:
+        """The answer begins. Is it the second time? Then a gateway tried again, and what was begun
+        before will not be finished."""
+        again, self._begun = self._begun, True
+        for call in self.calls.unfinished() if again else ():
+            self.calls.void(call, out)
+        return again
 
     def finish_reason(self, raw: str | None) -> FinishReason:
         """The wire's word for how the turn ended, in ours; a word that we do not know is ``other``."""
@@ -210,9 +220,10 @@ class Parser:
             self._doubt(self._plain(data), why)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
-        kindless = isinstance(payload, dict) and self.TYPE_FIELD not in payload
-        if kindless and (error := payload.get("error")):  # a gateway's own, in nobody's kind
-            raise StreamFailed(_plain_failure(error))
+        if isinstance(payload, dict):
+            kind = payload.get(self.TYPE_FIELD, "error")
+            if kind == "error" and (error := payload.get("error")):  # a gateway's own
+                raise StreamFailed(_plain_failure(error))
         if self._may_be_of_a_call(payload, data):
             self._doubt(payload, f"a payload could not be read ({why})")
         self.unknown(payload, why, out)
@@ -222,7 +233,7 @@ class Parser:
         if not isinstance(payload, dict) or any(word in data for word in self.CALL_WORDS):
             return True
         kind = payload.get(self.TYPE_FIELD, payload.get("type"))
-        unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or kind in _tags(type(self)))
+        unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or _is_near(kind, type(self)))
         return unread or bool(self._loss) or self.calls_named(payload) is not None
 
     def _doubt(self, payload: Any, why: str) -> None:
@@ -379,6 +390,13 @@ def _plain_failure(error: Any) -> Failure:
 def _tags(parser: type[Parser]) -> set[Any]:
     """The kinds of payload that a wire's types are tagged with."""
     return {kind.__struct_config__.tag for kind in parser.KINDS}  # type: ignore[attr-defined]
+
+
+def _is_near(kind: str, parser: type[Parser]) -> bool:
+    """Is this a kind of the wire, or one with a letter or two changed?"""
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(kind[:80], map(str, _tags(parser)), 1, 0.94))
 
 
 def plainly(data: bytes) -> Any:

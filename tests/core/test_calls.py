@@ -787,11 +787,11 @@ def test_only_calls_of_the_client_make_a_turn_of_tool_calls():
     call = desk.open(Kind("web-search", "provider"), id="a", name="web_search")
     desk.append(call, "{}")
     desk.close(call)
-    assert not desk.calls.finished_client_call
+    assert not desk.calls.called
     call = desk.open(FUNCTION, id="b", name="f")
     desk.append(call, "{}")
     desk.close(call)
-    assert desk.calls.finished_client_call
+    assert desk.calls.called == {0}
 
 
 # --- what the provider ran ------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class Desk:
             [event_to_dict(event) for event in self.out],
             states,
             dict(self.scribe.counts),
-            self.calls.finished_client_call,
+            set(self.calls.called),
             [c.ordinal for c in self.calls.unfinished()],
         )
 

@@ -206,7 +206,6 @@ class AnthropicParser(Parser):
         self._blocks: dict[int | None, Call] = {}  # one that says no index has a place as well
         self._given: dict[int, str] = {}  # call -> the input its block start brought whole
         self._usage: dict[str, Any] = {}
-        self._begun = False
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -276,6 +275,10 @@ class AnthropicParser(Parser):
     def _cited(self, p: tuple[int, Cited], out: Out) -> None:
         out.append(Citation(p[0], p[1].citation))
 
+    def end_of_input(self, out: Out) -> None:
+        """Without the end mark the turn did not end: only what was closed, and is there, is whole."""
+        self.calls.end_turn(out, None)
+
     def _compaction(self, p: tuple[int, Compaction], out: Out) -> None:
         said = {k: v for k, v in msgspec.structs.asdict(p[1]).items() if v is not None}
         if said:
@@ -283,11 +286,8 @@ class AnthropicParser(Parser):
 
     def _message_start(self, p: MessageStart, out: Out) -> None:
         message = p.message if isinstance(p.message, dict) else {}
-        if self._begun:  # a gateway tried again: what was begun will not be finished
-            for call in self.calls.unfinished():
-                self.calls.void(call, out)
+        if self.begin_answer(out):
             self._blocks.clear()
-        self._begun = True
         self._count(message.get("usage"))
         self._keep_container(message)
         # A gateway was seen to put the first blocks into the opening message.

@@ -176,6 +176,9 @@ RETRYABLE = {
 }  # fmt: skip
 
 
+_OF_BLOCKS = {"contentBlockStart", "contentBlockDelta", "contentBlockStop"}
+
+
 class BedrockParser(Parser):
     """One ConverseStream answer."""
 
@@ -250,8 +253,9 @@ class BedrockParser(Parser):
 
     def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
         """What every event has is an object: one without was damaged, whatever it is called."""
-        odd = isinstance(payload, dict) and not all(isinstance(v, dict) for v in payload.values())
-        return odd or super()._may_be_of_a_call(payload, data)
+        events = payload if isinstance(payload, dict) else {"": None}
+        odd = not all(isinstance(said, dict) for said in events.values())
+        return odd or not _OF_BLOCKS.isdisjoint(events) or super()._may_be_of_a_call(payload, data)
 
     # the hot event first; the others have a table
 
@@ -401,6 +405,9 @@ class BedrockParser(Parser):
     def _refused(self, p: Any, out: Out) -> None:
         raise StreamFailed(_failure(None, {"message": p}))
 
+    def _message_start(self, p: Any, out: Out) -> None:
+        self.begin_answer(out)
+
     def _nothing(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
 
@@ -442,7 +449,7 @@ def _failure(code: str | None, said: Any) -> Failure:
 FIELDS: dict[str, Handler] = {
     "content_block_start": BedrockParser._block_start,
     "content_block_stop": BedrockParser._block_stop,
-    "message_start": BedrockParser._nothing,
+    "message_start": BedrockParser._message_start,
     "message_stop": BedrockParser._message_stop,
     "metadata": BedrockParser._metadata,
     "exception": BedrockParser._exception,

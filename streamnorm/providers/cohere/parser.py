@@ -319,6 +319,9 @@ class CohereParser(Parser):
         self.reason = self.finish_reason(ending.finish_reason)
         raise StreamOver
 
+    def _message_start(self, p: MessageStart, out: Out) -> None:
+        self.begin_answer(out)
+
     def _nothing(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
 
@@ -344,7 +347,7 @@ class CohereParser(Parser):
         CallEnd: _call_end,
         CitationStart: _citation,
         CitationEnd: _nothing,
-        MessageStart: _nothing,
+        MessageStart: _message_start,
         MessageEnd: _message_end,
         Debug: _nothing,
     }

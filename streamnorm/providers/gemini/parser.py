@@ -692,7 +692,8 @@ class GeminiParser(Parser):
             self.reason = None
             return
         if self._choices and self.reason is None:
-            first = self._choices[min(self._choices)]
+            self.choice = min(self._choices)
+            first = self._choices[self.choice]
             self.reason, self.raw_reason = first.reason, first.raw_reason
 
     def end_of_calls(self, out: Out) -> None:

@@ -470,6 +470,7 @@ class InteractionsParser(Parser):
     # --- the end ----------------------------------------------------------------------------------
 
     def _created(self, p: Created, out: Out) -> None:
+        self.begin_answer(out)
         if p.interaction is not None:
             self._hear_status(p.interaction.status, p.interaction.continuation_token)
 
@@ -484,7 +485,8 @@ class InteractionsParser(Parser):
                 self._step_stop(StepStop(index), out)
         if said.errors:
             self._failure = _failure(said.errors[0])
-        self._hear_status(said.status or "completed", said.continuation_token)
+        self.reason = self.reason or "other"  # unless its status says how
+        self._hear_status(said.status, said.continuation_token)
 
     def _reconcile(self, steps: list[Step], out: Out) -> None:
         """The final interaction says again what the steps said."""

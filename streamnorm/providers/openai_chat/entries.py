@@ -104,7 +104,7 @@ class Choice:
 
     __slots__ = (
         "_calls", "_scribe", "beside", "by_index", "executed", "functions", "last", "legacy", "number",
-        "raw_reason", "reason", "row",
+        "raw_reason", "reason", "row", "spoke",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -118,6 +118,7 @@ class Choice:
         self.executed: dict[int, Call] = {}
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
+        self.spoke = bool(number)  # anything at all
         self.beside = False  # the reason came in one chunk with a piece of a call
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
@@ -155,6 +156,9 @@ class Choice:
         elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
             self._calls.alias(call, it.id or "")
         if it.name:
+            begun = call.name and not it.name.startswith(call.name) and _starts_object(it.text)
+            if begun and call.wire_id is None and not call.started:
+                self._calls.taint(call, "its name came in pieces, or it is two calls")
             self.hear_name(call, it.name, out)
         _keep_echo(call, entry)
         self.last = call

@@ -29,6 +29,7 @@ from ...core.parser import (
     count,
     first_count,
     first_text,
+    items_of,
 )
 from ...events import (
     Citation,
@@ -192,6 +193,7 @@ class FullChunk(Payload):
     message: Any = None
     detail: Any = None
     code: Any = None
+    errors: Any = None
     kv_transfer_params: Any = None
 
 
@@ -201,7 +203,7 @@ class _Header(msgspec.Struct):
 
 
 # What may stand before the choices of every chunk and be skipped, as it says nothing to us.
-_SAYING = {"choices", "usage", "error", "x_groq", "citations", "search_results", "type"}
+_SAYING = {"choices", "usage", "error", "errors", "x_groq", "citations", "search_results", "type"}
 _Envelope = msgspec.defstruct(
     "_Envelope",
     [
@@ -333,6 +335,7 @@ class ChatParser(Parser):
             payload.choices is not None
             or (payload.usage is not None and payload.type is None)  # other wires have kinds
             or payload.error is not None
+            or payload.errors is not None
             or payload.x_groq is not None
             or payload.object == "chat.completion.chunk"  # see recordings: chunk_without_choices
             or payload.type in ("ping", "error")
@@ -390,6 +393,8 @@ class ChatParser(Parser):
                         self._choice(number).hear(entries, out, objects=False)
             if number:
                 self._choice(number)
+            else:
+                self._first.spoke = True
             if choice.finish_reason:
                 self._finish_choice(number, choice.finish_reason, out)
                 self._choice(number).beside = delta is not None and bool(delta.tool_calls)
@@ -447,9 +452,10 @@ class ChatParser(Parser):
         """The choices that said anything; the reason of the first is that of the stream."""
         if self._failure is not None:
             raise StreamFailed(self._failure)
-        heard = [choice for _, choice in sorted(self._choices.items())]
-        self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
-        if heard[0].number in self._refused and self.reason == "stop":
+        heard = [choice for _, choice in sorted(self._choices.items()) if choice.spoke]
+        first = heard[0] if heard else self._first
+        self.choice, self.reason, self.raw_reason = first.number, first.reason, first.raw_reason
+        if first.number in self._refused and self.reason == "stop":
             self.reason = "refusal"
         return heard
 
@@ -462,8 +468,9 @@ class ChatParser(Parser):
     def _full_chunk(self, p: FullChunk, out: Out) -> None:
         if p.type == "ping":
             self.scribe.note("wire.keepalive")
-        if p.error is not None:
-            raise StreamFailed(failure_of(p.error))
+        errors = [error for error in (p.error, *items_of(p.errors)) if error is not None]
+        if errors:
+            raise StreamFailed(failure_of(errors[0]))
         if p.object == "error" or p.type == "error" or (p.choices is None and p.detail is not None):
             raise StreamFailed(failure_of(_said_of(p)))
         if isinstance(p.x_groq, dict):
@@ -471,7 +478,7 @@ class ChatParser(Parser):
                 raise StreamFailed(failure_of(p.x_groq["error"]))
             self._count(p.x_groq.get("usage"))
         for part in p.choices or ():
-            self._choice(part.index)
+            self._choice(part.index).spoke = True
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
             elif part.message is not None:

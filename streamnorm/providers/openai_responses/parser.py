@@ -516,11 +516,12 @@ class ResponsesParser(Parser):
         *, copy: bool = False,
     ) -> Call | None:  # fmt: skip
         """By place, item, or id, or the last open one of that type, which must fit in any case."""
-        call = (
-            self._by_output[type_].get(index)  # type: ignore[arg-type]
-            or self._by_item.get((type_, item_id or ""))
-            or self._by_call_id(call_id, type_)
-        )
+        by_place = self._by_output[type_].get(index)  # type: ignore[arg-type]
+        by_item = self._by_item.get((type_, item_id or ""))
+        if by_place is not None and by_item is not None and by_place is not by_item:
+            for each in (by_place, by_item):
+                self.calls.taint(each, "a piece came whose place and item are those of two calls")
+        call = by_place or by_item or self._by_call_id(call_id, type_)
         if call is None and (index is None or not item_id):
             call = self._last_open(type_, index, copy=copy)
         return call
@@ -565,8 +566,15 @@ class ResponsesParser(Parser):
         return call
 
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
-        """A call of which no more is known than its type and place: see ``_learn``."""
+        """A call of which no more is known than its type and place: see ``_learn``.
+
+        What stood open in that place is void: one place is one call.
+        """
         field, source = tool.ids[0]
+        for calls in self._by_output.values():
+            held = calls.get(index)  # type: ignore[arg-type]
+            if held is not None and held.state < State.CLOSED:
+                self.calls.void(held, out)
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
         if source == "natural":
             call.fallback = field
@@ -674,7 +682,6 @@ class ResponsesParser(Parser):
         else:
             if status not in (None, "failed", *FINISHED):
                 self.scribe.note("wire.field_odd", where="item.status")
-            call.denied = None
             self.calls.close(call, out)
 
     def _tell_output(self, tool: Tool, item: dict[str, Any], call: Call, out: Out) -> None:
@@ -927,6 +934,9 @@ class ResponsesParser(Parser):
     def _keepalive(self, p: Any, out: Out) -> None:
         self.scribe.note("wire.keepalive")
 
+    def _created(self, p: _OfResponse, out: Out) -> None:
+        self.begin_answer(out)
+
     def _silent(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
 
@@ -1055,7 +1065,7 @@ ROWS = (
         }.items()
         for status in statuses
     ),
-    Row("response.created", _OfResponse, P._silent),
+    Row("response.created", _OfResponse, P._created),
     Row("response.in_progress", _OfResponse, P._silent),
     Row("response.queued", _OfResponse, P._silent),
     Row("response.compaction.compacting", _Status, P._silent),
