@@ -31,10 +31,11 @@ from starlette.applications import Starlette
 from streamnorm.cli.serve import _bind, _chats, _folder
 from streamnorm.page.app import create_app
 from streamnorm.page.chat import Chats
-from streamnorm.page.dissect import cut, dissect, pipe_for, spans
+from streamnorm.page.dissect import cut, dissect, spans
 from streamnorm.page.live import live_models
 from streamnorm.page.scripted import SUGGESTIONS, TOOLS, Scripted
 from streamnorm.page.takes import LARGEST_UPLOAD, MOST_UPLOADS, Takes
+from streamnorm.takes.pipe import pipe_for
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 
 ORIGIN = "http://127.0.0.1:8765"
