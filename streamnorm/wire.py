@@ -306,7 +306,8 @@ class Wire:
         for option, words in CHOICES.items():
             if getattr(options, option) not in words:
                 raise EncodeError(
-                    f"{option}={getattr(options, option)!r} is not one of {', '.join(words)}"
+                    f"{option}={getattr(options, option)!r} is not one of {', '.join(words)}; a field "
+                    f"of the provider's that has this name is set on the body: body[{option!r}] = …"
                 )
         return self._encoder(options)
 

@@ -1,7 +1,7 @@
 """A class that a provider brings and the base that it builds on come in; what it lacks goes out.
 
-Rule: a base says itself what it wants. That is what it declares and gives no value, and each method
-in which it does nothing but raise ``NotImplementedError``; so there is no second list to keep.
+Rule: a base says itself what it wants. That is each ``ClassVar`` that it gives no value, and each
+method in which it does nothing but raise ``NotImplementedError``; so there is no second list to keep.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def lacking(found: type, base: type) -> tuple[str, ...]:
 
 def _undeclared(found: type) -> Iterator[str]:
     for of in found.__mro__:
-        for name in getattr(of, "__annotations__", ()):
-            if not name.startswith("_") and not hasattr(found, name):
+        for name, said in getattr(of, "__annotations__", {}).items():
+            of_class = "ClassVar" in str(said).partition("[")[0]  # others are set by __init__
+            if of_class and not name.startswith("_") and not hasattr(found, name):
                 yield name
 
 

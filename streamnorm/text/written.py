@@ -67,7 +67,7 @@ def json_bytes(value: Any) -> bytes:
     except TypeError:
         line = _slowly(value)
     if b"null" in line:  # it may have been a NaN
-        _checked.encode(value)
+        _strictly(_checked, value)
     return line
 
 
@@ -86,7 +86,7 @@ def json_ascii(value: Any, *, in_lines: bool = False) -> bytes:
     >>> json_ascii({"é": 1}), json_ascii({"a": 1}, in_lines=True)
     (b'{"\\u00e9":1}', b'{\n  "a": 1\n}')
     """
-    return (_in_lines if in_lines else _checked).encode(value).encode("ascii")
+    return _strictly(_in_lines if in_lines else _checked, value).encode("ascii")
 
 
 def json_spaced(value: Any) -> str:
@@ -95,7 +95,7 @@ def json_spaced(value: Any) -> str:
     >>> json_spaced({"city": "Höfn", "days": [1, 2]})
     '{"city": "Höfn", "days": [1, 2]}'
     """
-    return _spaced.encode(value)
+    return _strictly(_spaced, value)
 
 
 def safe_json(value: Any) -> bytes:
@@ -155,4 +155,13 @@ def _slowly(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except (TypeError, UnicodeEncodeError, msgspec.MsgspecError):
-        return _checked.encode(value).encode()
+        return _strictly(_checked, value).encode()
+
+
+def _strictly(encoder: json.JSONEncoder, value: Any) -> str:
+    try:
+        return encoder.encode(value)
+    except ValueError as error:
+        if "Out of range" in str(error):
+            raise ValueError("a number that JSON cannot say: NaN or Infinity") from None
+        raise

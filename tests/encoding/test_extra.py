@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamnorm import Conversation, ToolCall, ToolResult, UsageError, provider
+from streamnorm import Conversation, EncodeError, ToolCall, ToolResult, UsageError, provider
 
 TALK = Conversation().user("Hello")
 ANSWER = [ToolResult.for_call(ToolCall(0, "c1", "now", {}, "{}"), "noon")]
@@ -40,6 +40,11 @@ def test_an_option_that_is_misspelt_or_gone_is_no_field_of_the_body(ask, name, o
 @pytest.mark.parametrize("field", REAL.split())
 def test_a_field_of_the_provider_is_added_to_the_body(field):
     assert provider("openai_chat").request(TALK, **{field: 7})[field] == 7
+
+
+def test_a_field_that_has_the_name_of_an_option_is_set_on_the_body():
+    with pytest.raises(EncodeError, match=r"body\['reasoning'\] = …"):
+        provider("openai_responses").request(TALK, reasoning={"effort": "low"})
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,15 @@ def test_what_is_no_encoder_is_not_taken_for_one(tmp_path, said):
         provider("acme")
 
 
+def test_what_a_class_declares_for_its_objects_may_be_set_later(tmp_path):
+    parser = FILES["parser.py"].replace(
+        "        END =", "        state: dict[str, int]\n        END ="
+    )
+    assert parser != FILES["parser.py"]
+    with installed(tmp_path, FILES | {"parser.py": parser}):
+        assert Normalizer("acme").provider == "acme"
+
+
 ROWS = {
     'hosts="answers.acme.example"': "Expected `array`, got `str` - at `$.hosts`",
     'key="ACME_KEY"': "Expected `array | null`, got `str` - at `$.key`",

@@ -67,7 +67,7 @@ def test_a_value_is_written_exactly(value, written):
     [math.nan, [math.inf], {"a": {"b": -math.inf}}, [2**70, math.nan], [math.nan, "\ud83d"]],
 )
 def test_what_is_no_number_is_refused_instead_of_becoming_null(value):
-    with pytest.raises(ValueError, match="Out of range float values are not JSON compliant"):
+    with pytest.raises(ValueError, match="a number that JSON cannot say: NaN or Infinity"):
         json_bytes(value)
 
 
