@@ -653,8 +653,9 @@ def test_what_a_chat_call_must_go_back_with_adds_up():
         ((said(content="x"), chat(choice=1), chat(finish="stop")), "failed: truncated, again"),
         ((said(content="x"), chat(choice=1), chat(finish="stop"), DONE), "stop"),
         ((said(content="x"), chat(finish="stop", choice=1), DONE), "failed: truncated, again"),
-        ((chat(named(WHOLE), choice=1), chat(finish="tool_calls", choice=1), DONE),
-         "failed: truncated, again"),
+        ((chat(named(WHOLE), choice=1), chat(finish="tool_calls", choice=1), DONE), "tool_calls"),
+        ((said(content="x"), chat(named(WHOLE), choice=1), chat(finish="stop", choice=1),
+          chat(finish="stop"), DONE), "stop"),
         ((said(refusal="no"), chat(finish="stop"), DONE), "refusal"),
         ((said(refusal="no"), chat(finish="length"), DONE), "length"),
         ((said(content="x"), {"choices": [], "x_groq": {"error": "x"}}), FAILED),
@@ -740,7 +741,7 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (r_item("done", WHOLE, status="failed", type="mcp_call"), r_over()), PAID),
     "an item that is first incomplete and then not": (
         (r_item("done", WHOLE, status="incomplete"), r_item("done", WHOLE, status="completed"), r_over()),
-        PAID),
+        [("pay", "truncated!")]),
     "an item that is still in progress closes nothing that has not begun": (
         (r_item("done", "", status="in_progress"), r_over()), [("pay", "truncated!")]),
     "an item in progress that has its text": (
@@ -786,7 +787,7 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (r_item("added"), r_delta(WHOLE), r_said('{"x":1}'), r_item("done", WHOLE), r_over()), PAID),
     "a final response without the call": (
         (r_item("added"), r_delta(WHOLE), r_over(final(id="it_9", call_id="Z", name="z"))),
-        [("z", WHOLE), ("pay", "conflict!")]),
+        [("pay", "conflict!"), ("z", WHOLE)]),
     "a final response that is empty takes nothing back": (
         (r_item("added"), r_delta(WHOLE), r_over()), PAID),
     "a final response that says the call for the first time": ((r_over(final()),), PAID),

@@ -290,11 +290,11 @@ ITEMS: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     ),
     "item, id and name are changed": (
         [GROWN, R.done(fc("fz", "z", "rob", arguments=TWO), 0)],
-        [("a", "pay", {"n": 1}), ("z", "rob", {"n": 2})],
+        [("a", "pay", "conflict"), ("z", "rob", {"n": 2})],
     ),
     "another item is added in its place": (
         [GROWN, R.added(fc("fz", "z"), 0), R.done(fc("fz", "z", arguments=TWO), 0)],
-        [("a", "pay", {"n": 1}), ("z", "pay", {"n": 2})],
+        [("a", "pay", "conflict"), ("z", "pay", {"n": 2})],
     ),
     "the same item is added again": ([A, GROWN, A_DONE], [("a", "pay", {"n": 1})]),
     "the same item is added again when it has grown": (

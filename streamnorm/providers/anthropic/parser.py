@@ -277,7 +277,8 @@ class AnthropicParser(Parser):
 
     def end_of_input(self, out: Out) -> None:
         """Without the end mark the turn did not end: only what was closed, and is there, is whole."""
-        self.calls.end_turn(out, None)
+        if self.reason is not None:
+            self.calls.end_turn(out, None)
 
     def _compaction(self, p: tuple[int, Compaction], out: Out) -> None:
         said = {k: v for k, v in msgspec.structs.asdict(p[1]).items() if v is not None}

@@ -252,10 +252,11 @@ class BedrockParser(Parser):
         return [self._tools[index]] if index in self._tools else []
 
     def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
-        """What every event has is an object: one without was damaged, whatever it is called."""
-        events = payload if isinstance(payload, dict) else {"": None}
-        odd = not all(isinstance(said, dict) for said in events.values())
-        return odd or not _OF_BLOCKS.isdisjoint(events) or super()._may_be_of_a_call(payload, data)
+        """What the event of a frame has is an object: one without was damaged, whatever its name is."""
+        if not isinstance(payload, dict) or not _OF_BLOCKS.isdisjoint(payload):
+            return True
+        odd = len(payload) == 1 and not isinstance(next(iter(payload.values())), dict)
+        return odd or super()._may_be_of_a_call(payload, data)
 
     # the hot event first; the others have a table
 

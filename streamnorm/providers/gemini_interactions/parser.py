@@ -475,7 +475,7 @@ class InteractionsParser(Parser):
             self._hear_status(p.interaction.status, p.interaction.continuation_token)
 
     def _completed(self, p: Completed, out: Out) -> None:
-        said = p.interaction or Interaction()
+        said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
         if self._steps:
             self._reconcile(said.steps or [], out)

@@ -118,7 +118,7 @@ class Choice:
         self.executed: dict[int, Call] = {}
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
-        self.spoke = bool(number)  # anything at all
+        self.spoke = False
         self.beside = False  # the reason came in one chunk with a piece of a call
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:

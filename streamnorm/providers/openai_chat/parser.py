@@ -405,6 +405,7 @@ class ChatParser(Parser):
         choice = self._choices.get(number)
         if choice is None:
             choice = self._choices[number] = Choice(number, self.calls, self.scribe)
+        choice.spoke = True
         return choice
 
     def _think(self, thought: str, number: int, delta: Delta, out: Out) -> None:
@@ -478,7 +479,7 @@ class ChatParser(Parser):
                 raise StreamFailed(failure_of(p.x_groq["error"]))
             self._count(p.x_groq.get("usage"))
         for part in p.choices or ():
-            self._choice(part.index).spoke = True
+            self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
             elif part.message is not None:

@@ -566,21 +566,22 @@ class ResponsesParser(Parser):
         return call
 
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
-        """A call of which no more is known than its type and place: see ``_learn``.
-
-        What stood open in that place is void: one place is one call.
-        """
+        """A call of which no more is known than its type and place: see ``_learn``."""
         field, source = tool.ids[0]
-        for calls in self._by_output.values():
-            held = calls.get(index)  # type: ignore[arg-type]
-            if held is not None and held.state < State.CLOSED:
-                self.calls.void(held, out)
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
         if source == "natural":
             call.fallback = field
         self._types[call.ordinal] = tool.type
         self._remember(call, tool.type, index, first_text(item.get("id")))
         return call
+
+    def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
+        """The call of an item. What stood open in its place is void: one place is one call."""
+        for calls in self._by_output.values():
+            held = calls.get(index)  # type: ignore[arg-type]
+            if held is not None and held.state < State.CLOSED:
+                self.calls.void(held, out)
+        return self._open(tool, item, index, out)
 
     def _remember(self, call: Call, type_: str, index: int | None, item_id: str | None) -> None:
         if self._types[call.ordinal] == type_ and (index is not None or item_id):
@@ -616,7 +617,7 @@ class ResponsesParser(Parser):
                 call if self.calls.restarts(call, call.wire_id, name_of(tool, item), out) else None
             )
         if call is None:
-            call = self._open(tool, item, index, out)
+            call = self._open_item(tool, item, index, out)
         self._added.add(call.ordinal)
         self._learn(call, tool, item, index, out)
         call.echo = echo_of(item)
@@ -647,7 +648,7 @@ class ResponsesParser(Parser):
     def _call_item(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
     ) -> None:
-        call = self._find_item(tool, item, index) or self._open(tool, item, index, out)
+        call = self._find_item(tool, item, index) or self._open_item(tool, item, index, out)
         self._learn(call, tool, item, index, out)
         call.echo = echo_of(item)
         text = input_of(tool, item, raw)
