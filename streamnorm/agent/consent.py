@@ -12,7 +12,7 @@ it is run at most once, however often and wherever it is allowed, and also if th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..conversation import Conversation
@@ -59,9 +59,11 @@ def _is_json(arguments: Any) -> bool:
 
 
 def matched(
-    scope: str, conversation: Conversation, decisions: Iterable[Decision]
+    scope: str, conversation: Conversation, decisions: Collection[Decision]
 ) -> dict[str, ToolCall]:
     """The calls that these decisions are about, by the ids of their questions."""
+    if not decisions:
+        return {}
     asked = {
         question(scope, number, call): call
         for number, turn in enumerate(conversation.turns)

@@ -34,7 +34,7 @@ EDGE = {
     "normalize", "observe", "read_take", "replay",
 }  # fmt: skip
 KEPT = {
-    "Artifact", "ClientTool", "History", "HistoryError", "LoopGuard", "MemoryHistory",
+    "Approval", "Artifact", "ClientTool", "Decision", "Denied", "History", "HistoryError", "LoopGuard", "MemoryHistory",
     "PersistEachCall", "PostgresHistory", "SQLiteHistory", "Settled", "Spool", "Stop", "ToolLoop",
     "UnansweredCall", "from_jsonl", "from_messages", "mend", "repair", "running",
     "to_jsonl", "to_messages",
