@@ -29,7 +29,7 @@ def question(conversation: str, turn: int, call: ToolCall) -> str:
     """The id under which this call is asked about.
 
     >>> question("chat-1", 1, ToolCall(0, "call_1", "pay", {"euro": 5}, ""))
-    'ask_f2f4d57db3aa6b0c0f6cbb8b1ba06a0b'
+    'ask_d8edb52e41263d1bd1135ff7b568fd07'
     """
     place = json_bytes([conversation, turn, call.id, call.checksum])
     return f"ask_{hashlib.sha256(place).hexdigest()[:32]}"

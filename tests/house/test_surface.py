@@ -34,8 +34,8 @@ EDGE = {
     "normalize", "observe", "read_take", "replay",
 }  # fmt: skip
 KEPT = {
-    "Approval", "Artifact", "ClientTool", "Decision", "Denied", "History", "HistoryError", "LoopGuard", "MemoryHistory",
-    "PersistEachCall", "PostgresHistory", "SQLiteHistory", "Settled", "Spool", "Stop", "ToolLoop",
+    "Approval", "Artifact", "ClientTool", "Decision", "Denied", "History", "HistoryError", "LoopGuard",
+    "MemoryHistory", "PersistEachCall", "PostgresHistory", "SQLiteHistory", "Settled", "Spool", "Stop", "ToolLoop",
     "UnansweredCall", "from_jsonl", "from_messages", "mend", "repair", "running",
     "to_jsonl", "to_messages",
 }  # fmt: skip
