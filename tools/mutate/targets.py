@@ -72,6 +72,7 @@ TARGETS: dict[str, Target] = {
         _LIMITS, ("tests/framing/test_json_array.py", *PIPE)
     ),
     "streamnorm/framing/aws.py": Target(_LIMITS, ("tests/framing/test_aws.py", *PIPE)),
+    "streamnorm/agent/consent.py": Target(ALL, ("tests/agent/test_approval.py",)),
 }
 
 _CALLS = "streamnorm/core/calls.py"
@@ -85,6 +86,7 @@ _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("streamnorm/agent/consent.py", "matched", "never: not decisions"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
