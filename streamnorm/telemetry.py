@@ -65,6 +65,10 @@ _USAGE = {
 }
 
 
+# What a loop tells between streams.
+BETWEEN = {"tool_started", "tool_ended", "settled", "result", "approval", "denied"}
+
+
 class Telemetry:
     """Instruments, made once and used for any number of streams.
 
@@ -192,6 +196,10 @@ class Observed(Generic[T]):
             self._tools[event.id] = _Tool(self._telemetry, event, self._more)
         elif isinstance(event, ToolEnded) and event.id in self._tools:
             self._tools.pop(event.id).close(event.outcome, event.seconds)
+        if getattr(event, "kind", "") in BETWEEN:
+            if self._step is not None and not self._step.heard:
+                self._step = None  # nothing was asked yet: the run took up what waited
+            return
         if isinstance(event, StreamStart) and self._step is None:
             self._open()  # the next turn of a loop
         if self._step is not None:

@@ -134,7 +134,7 @@ class Acting:
             self.refuse(call, denial(decision.reason))
             self._tell(Denied(call, decision.reason))
         elif (misfit := self._misfit(run)) is not None:
-            self._log(WARNING, "approval.unfit", call, **facts, reason=misfit)
+            self._log(INFO, "approval.unfit", call, **facts, reason=misfit)
             self._wait(call, misfit)
         elif await self._is_approved(call, run):
             self._log(INFO, "approval.allowed", call, **facts)

@@ -12,7 +12,7 @@ it is run at most once, however often and wherever it is allowed, and also if th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..conversation import Conversation
@@ -29,7 +29,7 @@ def question(conversation: str, turn: int, call: ToolCall) -> str:
     """The id under which this call is asked about.
 
     >>> question("chat-1", 1, ToolCall(0, "call_1", "pay", {"euro": 5}, ""))
-    'ask_f2f4d57db3aa6b0c0f6cbb8b1ba06a0b'
+    'ask_d8edb52e41263d1bd1135ff7b568fd07'
     """
     place = json_bytes([conversation, turn, call.id, call.checksum])
     return f"ask_{hashlib.sha256(place).hexdigest()[:32]}"
@@ -59,9 +59,11 @@ def _is_json(arguments: Any) -> bool:
 
 
 def matched(
-    scope: str, conversation: Conversation, decisions: Iterable[Decision]
+    scope: str, conversation: Conversation, decisions: Collection[Decision]
 ) -> dict[str, ToolCall]:
     """The calls that these decisions are about, by the ids of their questions."""
+    if not decisions:
+        return {}
     asked = {
         question(scope, number, call): call
         for number, turn in enumerate(conversation.turns)

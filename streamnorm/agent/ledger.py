@@ -6,7 +6,7 @@ turn came about. Nothing is stored twice, and a commit that has begun is not cut
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TypeAlias
 
 import anyio
@@ -77,7 +77,7 @@ class Ledger:
         return {id: c for id, c in calls.items() if (c.id, c.checksum) not in told}
 
     def matched(
-        self, conversation: Conversation, decisions: Iterable[Decision]
+        self, conversation: Conversation, decisions: Collection[Decision]
     ) -> dict[str, ToolCall]:
         """The calls that these decisions are about, waiting or not."""
         return matched(self._scope, conversation, decisions)

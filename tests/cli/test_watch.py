@@ -6,8 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -16,6 +16,8 @@ import pytest
 from streamnorm.cli import main
 
 pytest.importorskip("uvicorn", reason="the page needs the extra ui: pip install 'streamnorm[ui]'")
+
+from tests.page.browser.conftest import Gate, serving
 
 WEATHER, BREAK = "What is the weather in Oslo and Lima?", "Break the stream inside a call."
 
@@ -121,24 +123,36 @@ def test_what_cannot_be_watched_is_exit_code_2(
     assert says in capsys.readouterr().err
 
 
-def test_an_interrupted_watch_says_where_to_go_on(page: str, tmp_path: Path) -> None:
-    """It waits for an approval that nobody gives, so it is in the middle whenever it is interrupted."""
+def kinds_of(events: Iterable[str]) -> list[str]:
+    """The kinds of a log, as it is sent."""
+    return [json.loads(line[6:])["kind"] for line in events if line.startswith("data: ")]
+
+
+def test_an_interrupted_watch_says_where_to_go_on() -> None:
+    """The model is held in mid-story, so it is in the middle whenever it is interrupted."""
+    gate = Gate()
+    gate.hold_after(15)
     body = {
-        "id": "wait", "messages": [{"role": "user", "text": "Delete the old log files."}],
+        "id": "wait", "messages": [{"role": "user", "text": "Tell me a long story."}],
         "provider": "anthropic",
     }  # fmt: skip
-    url = f"{page}/api/chat/wait"
-    with httpx.stream("POST", f"{page}/api/chat", json=body, timeout=60) as answer:
-        assert any('"kind":"approval"' in line for line in answer.iter_lines())
-    command = [sys.executable, "-m", "streamnorm", "watch", f"{url}/stream", "--json"]
-    watch = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert watch.stdout is not None
-    assert any('"kind":"approval"' in line for line in watch.stdout)
-    watch.send_signal(signal.SIGINT)
-    _, said = watch.communicate(timeout=20)
-    assert watch.returncode == 130
-    position = said.split("--from ")[1].split()[0]
-    httpx.post(f"{url}/stop").raise_for_status()
-    rest = httpx.get(f"{url}/log", headers={"last-event-id": position}, timeout=60).text
-    kinds = [json.loads(line[6:])["kind"] for line in rest.splitlines() if line.startswith("data")]
-    assert kinds == ["failed", "end"]
+    with contextmanager(serving)(gate) as served:
+        url = f"{served.url}api/chat"
+        with httpx.stream("POST", url, json=body, timeout=60) as answer:
+            assert any('"kind":"text_delta"' in line for line in answer.iter_lines())
+        command = [sys.executable, "-m", "streamnorm", "watch", f"{url}/wait/stream", "--json"]
+        watch = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert watch.stdout is not None
+        told = []
+        while not told or '"kind":"text_delta"' not in told[-1]:
+            told.append(watch.stdout.readline())
+        watch.send_signal(signal.SIGINT)
+        more, said = watch.communicate(timeout=20)
+        assert watch.returncode == 130
+        position = said.split("--from ")[1].split()[0]
+        httpx.post(f"{url}/wait/stop").raise_for_status()
+        whole = httpx.get(f"{url}/wait/log", timeout=60).text
+        rest = httpx.get(f"{url}/wait/log", headers={"last-event-id": position}, timeout=60).text
+    heard = [json.loads(line)["kind"] for line in [*told, *more.splitlines()]]
+    assert heard + kinds_of(rest.splitlines()) == kinds_of(whole.splitlines())
+    assert kinds_of(rest.splitlines())[-2:] == ["failed", "end"]

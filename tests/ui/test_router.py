@@ -685,6 +685,24 @@ async def test_a_page_of_ones_own_is_asked_and_answers() -> None:
     assert (kinds(second)[-2:], till.paid) == (["finish", "end"], [5])
 
 
+@pytest.mark.parametrize("protocol", ["ai-sdk", "ag-ui"])
+async def test_a_page_that_lost_its_messages_is_told_the_call_and_asked_again(
+    protocol: str,
+) -> None:
+    till = Till()
+    async with MemoryHistory() as history:
+        loop = till.loop(PAYS, history=history)
+        async with client(loop, protocol=protocol) as http:
+            first = await http.post("/api/chat", json=BODIES[protocol])
+            again = await http.post("/api/chat", json={**BODIES[protocol], "messages": []})
+    asked = {"ai-sdk": "tool-approval-request", "ag-ui": '"interrupt"'}[protocol]
+    begun = {"ai-sdk": "tool-input-available", "ag-ui": "TOOL_CALL_START"}[protocol]
+    for answer in (first, again):
+        assert (answer.text.count(asked), answer.text.count(begun)) == (1, 1)
+        assert "cut off" not in answer.text
+    assert till.paid == []
+
+
 @pytest.mark.parametrize("protocol", ["ai-sdk", "ag-ui", "plain"])
 async def test_what_waits_belongs_to_its_owner(protocol: str) -> None:
     till = Till()

@@ -18,6 +18,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from streamnorm import (
+    Approval,
+    Denied,
     Failed,
     Finish,
     StreamStart,
@@ -161,6 +163,22 @@ async def test_each_tool_that_a_loop_ran_is_a_span() -> None:
         if tags["gen_ai.operation.name"] == "execute_tool"
     }
     assert durations == {None: (1, 0.25), "timeout": (1, 2.0)}  # and no tool's name
+
+
+async def test_a_run_that_takes_up_what_waited_is_no_failed_chat() -> None:
+    call = ToolCall(0, "call_1", "pay", {}, "{}")
+    ran = [ToolStarted(0, "call_1", "pay", "c1"), ToolEnded(0, "call_1", "pay", "c1", "ok", 1.0)]
+    answer = [StreamStart("gemini"), Finish("stop")]
+    for events, expected in [
+        ([*ran, *answer], ["execute_tool pay", "chat"]),
+        ([*ran, Approval("ask_1", call)], ["execute_tool pay"]),
+        ([Denied(call), *answer], ["chat"]),
+        ([Approval("ask_1", call)], []),
+    ]:
+        kit = Kit()
+        await all_of(kit.telemetry.observe(told(*events)))
+        assert [span.name for span in kit.spans] == expected
+        assert all("error.type" not in span.attributes for span in kit.spans)
 
 
 async def test_a_tool_that_was_running_when_the_reader_left_is_cancelled() -> None:

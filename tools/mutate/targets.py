@@ -92,6 +92,7 @@ TARGETS: dict[str, Target] = {
     "streamnorm/framing/lines.py": Target(ALL, ("tests/framing/test_lines.py", *FRAMING)),
     "streamnorm/framing/json_array.py": Target(ALL, ("tests/framing/test_json_array.py", *FRAMING)),
     "streamnorm/framing/aws.py": Target(ALL, ("tests/framing/test_aws.py", *FRAMING)),
+    "streamnorm/agent/consent.py": Target(ALL, ("tests/agent/test_approval.py",)),
 }
 
 _CALLS = "streamnorm/core/calls.py"
@@ -169,6 +170,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
     (_AWS, "EventStream._learn", "never: len(self._known) < HEADINGS"): _SHORTCUT,
     (_AWS, "EventStream._learn", "boundary: len(self._known) < HEADINGS"): "one more is kept",
+    ("streamnorm/agent/consent.py", "matched", "never: not decisions"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,

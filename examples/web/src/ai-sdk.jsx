@@ -40,7 +40,9 @@ function Chat() {
       <h1>useChat</h1>
       {messages.map((message) => (
         <article key={message.id} className={message.role}>
-          {message.parts.map((part, at) => <Part key={at} part={part} onAnswer={answer(part)} />)}
+          {message.parts.map((part, at) => (
+            <Part key={at} part={part} onAnswer={message === messages.at(-1) && answer(part)} />
+          ))}
         </article>
       ))}
       {error && <p role="alert">{error.message}</p>}
@@ -59,7 +61,7 @@ function Part({ part, onAnswer }) {
       <pre>{JSON.stringify(part.input ?? part.rawInput)}</pre>
       {part.output !== undefined && <pre>{JSON.stringify(part.output)}</pre>}
       {part.errorText && <p role="alert">{part.errorText}</p>}
-      {part.state === "approval-requested" && (
+      {part.state === "approval-requested" && onAnswer && ( // another message was a no
         <Approval name={name} input={part.input} reason={part.approval.requestReason} onAnswer={onAnswer} />
       )}
     </section>

@@ -69,7 +69,7 @@ def web(chromium: Any, site: Served) -> Iterator[Page]:
 
 
 def ask(page: Page, text: str) -> None:
-    page.one("input").send_keys(text + ENTER)
+    page.one("form input").send_keys(text + ENTER)
 
 
 def at_rest(page: Page) -> None:
@@ -122,6 +122,18 @@ def test_a_tool_does_not_run_when_it_is_denied(web: Page, name: str) -> None:
     assert '"deleted"' not in web.text("main")
     ask(web, "What is the weather in Oslo?")
     web.until(lambda: "Oslo: 3 °C and snow" in web.text("main"), "the next answer")
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_who_says_something_else_has_not_agreed(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Delete the old log files.")
+    asked(web)
+    ask(web, "What is the weather in Oslo?")
+    web.until(lambda: "Oslo: 3 °C and snow" in web.text("main"), "the next answer")
+    at_rest(web)
+    assert (web.count(".approval"), web.count("[role=alert]")) == (0, 0)
+    assert '"deleted"' not in web.text("main")
 
 
 @pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])

@@ -33,30 +33,27 @@ async function aiSdk() {
         transport: new DefaultChatTransport({ api, body: () => ({ editedArgs }) }),
         sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
         onError: (error) => errors.push(error.message),
+        onFinish: () => over(),
       });
     }
   }
   const editedArgs = {}; // by approval, with every body: the client sends when the last one is answered
   let errors = [];
+  let over = () => {};
   let chat = new Chat([]);
   const tools = () => chat.messages.flatMap((m) => m.parts).filter((p) => p.type.startsWith("tool-"));
   const asked = () => tools().filter((part) => part.state === "approval-requested");
-  const quiet = async () => { // an answer is sent by the chat itself, some ticks after the last approval
-    for (let ticks = 0; ticks < 50; ticks += 1) {
-      await new Promise((go) => { setTimeout(go, 2); });
-      if (chat.status === "submitted" || chat.status === "streaming") ticks = 0;
-    }
-  };
   return {
     say: (text) => chat.sendMessage({ text }),
     async answer(answers) {
+      const heard = new Promise((go) => { over = go; }); // it sends by itself, after the last answer
       for (const [at, part] of asked().entries()) {
         const { approved, reason, editedArgs: edited } = answers[at];
         if (edited) editedArgs[part.approval.id] = edited;
         else delete editedArgs[part.approval.id];
         await chat.addToolApprovalResponse({ id: part.approval.id, approved, reason });
       }
-      await quiet();
+      await heard;
     },
     again: () => chat.sendMessage(undefined),
     reload() { chat = new Chat(JSON.parse(JSON.stringify(chat.messages))); },
