@@ -119,4 +119,10 @@ def _stack(
             "no PersistEachCall in it: nothing is stored unless you do it",
             HistoryWarning, stacklevel=3,
         )  # fmt: skip
+    if service_ids.are_told:
+        warnings.warn(
+            "persist='call' with as_is=True leaves the service's name to your own stack: pass "
+            "service_id and on_conflict to its PersistEachCall, not to the loop",
+            HistoryWarning, stacklevel=3,
+        )  # fmt: skip
     return send
