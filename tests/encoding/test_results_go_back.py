@@ -83,7 +83,9 @@ def back(wire: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
 # --- what the provider ran ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["failed", "incomplete", "completed"])
+@pytest.mark.parametrize(
+    "status", ["failed", "incomplete", "completed", "cancelled", "searching", "denied"]
+)
 @pytest.mark.parametrize(
     ("wire", "item"), HOSTED, ids=lambda v: v["type"] if isinstance(v, dict) else v
 )
