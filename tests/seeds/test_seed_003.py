@@ -323,3 +323,14 @@ async def test_a_custom_stack_hears_of_the_services_name_itself(history):
     first, second, last = (t.response_id for t in run.conversation.turns if t.response_id)
     assert [who for _, who in seen] == [None, first, second]
     assert await left(history) == ([], last)
+
+
+@over_persist
+async def test_where_calls_are_approved_each_is_stored_and_sent_once(history, persist):
+    asks = script(call("add", a=1).with_id("toolu_1"), call("add", a=2).with_id("toolu_2"))
+    send, _ = watching(history, asks, script(say("Done.")))
+    how = {"history": history, "persist": persist, "approve": lambda call: call.id == "toolu_1"}
+    await ran(ToolLoop(send, [add], **how), conversation="c")
+    for turns in ((await history.load("c")).turns, send.model.sent[1].turns):
+        assert [c.id for turn in turns for c in turn.calls] == ["toolu_1", "toolu_2"]
+        assert [r.call.id for turn in turns for r in turn.results] == ["toolu_1", "toolu_2"]
