@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from .edge.stream import normalize as normalize
     from .encoding.mending import mend as mend
     from .encoding.pairs import UnansweredCall as UnansweredCall
+    from .fold import Approval as Approval
+    from .fold import Decision as Decision
+    from .fold import Denied as Denied
     from .history import History as History
     from .history import HistoryError as HistoryError
     from .history import MemoryHistory as MemoryHistory
@@ -105,10 +108,13 @@ __version__ = "0.1.0"
 
 # name -> the module it comes from, imported at first use
 _LAZY = {
+    "Approval": "fold",
     "Artifact": "history.spool",
     "ClientTool": "agent.client_tools",
     "ConsumerTooSlow": "edge.broadcast",
     "Conversation": "conversation",
+    "Decision": "fold",
+    "Denied": "fold",
     "History": "history",
     "HistoryError": "history",
     "LoopGuard": "agent.circles",
@@ -207,6 +213,9 @@ __all__ = [
     "ClientTool",
     "running",
     "Stop",
+    "Approval",
+    "Decision",
+    "Denied",
     "Settled",
     "Artifact",
     "Spool",

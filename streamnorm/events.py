@@ -227,7 +227,7 @@ class ProviderToolResult(_Event, frozen=True, gc=False, tag="tool_result"):
 
 
 class ToolStarted(_Event, frozen=True, gc=False, tag="tool_started"):
-    """A tool of the client begins; told by a loop. ``checksum`` is that of the call."""
+    """A tool of the client begins; told by a loop. ``checksum`` is that of what it runs with."""
 
     kind: ClassVar[Literal["tool_started"]] = "tool_started"
     call: int

@@ -16,16 +16,17 @@ metadata of the call tells ``id``, what its result is paired with.
 
 Besides events a loop may tell ``ToolResult`` for what it ran, ``Approval`` for what it must ask,
 ``Denied`` for what was refused, and ``Said`` for what the user asked. Anything else is counted and
-left out.
+left out. The answer to an ``Approval`` is a ``Decision``; it may come in another message, whose
+results are then of calls that the page knows from before (``known``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -50,7 +51,10 @@ from .events import (
 )
 from .tools import ToolResult
 
-__all__ = ["Approval", "Denied", "Fold", "Item", "Move", "Said", "echoes_of", "output_of"]
+__all__ = [
+    "Approval", "Decision", "Denied", "Fold", "Item", "Move", "Said", "denial", "echoes_of",
+    "output_of",
+]  # fmt: skip
 
 
 class Approval(msgspec.Struct, frozen=True, gc=False):
@@ -61,9 +65,34 @@ class Approval(msgspec.Struct, frozen=True, gc=False):
     'pay'
     """
 
+    kind: ClassVar[Literal["approval"]] = "approval"
     id: str
     call: ToolCall
     reason: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's answer to an ``Approval``, by its ``id``.
+
+    ``arguments``: it may run with these, all of them, instead of those that the model said.
+
+    >>> Decision(id="ask_1", allow=False, reason="too much").allow
+    False
+    """
+
+    id: str
+    allow: bool
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+
+
+def denial(reason: str = "") -> str:
+    """What the model is told of a call that was not allowed.
+
+    >>> denial("too much")
+    'The user denied this call: too much'
+    """
+    return f"The user denied this call: {reason}" if reason else "The user denied this call."
 
 
 class Denied(msgspec.Struct, frozen=True, gc=False):
@@ -73,6 +102,7 @@ class Denied(msgspec.Struct, frozen=True, gc=False):
     'too much'
     """
 
+    kind: ClassVar[Literal["denied"]] = "denied"
     call: ToolCall
     reason: str = ""
 
@@ -84,11 +114,13 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     'Hello'
     """
 
+    kind: ClassVar[Literal["said"]] = "said"
     text: str
     to: str = ""
 
 
 Item: TypeAlias = Event | ToolResult | Approval | Denied | Said
+BEFORE = 0  # the step of a call of an earlier message
 RunKind: TypeAlias = Literal["text", "reasoning"]
 
 
@@ -123,6 +155,7 @@ class Call:
     pieces: list[str] = field(default_factory=list)  # the argument text that was told so far
     state: Literal["open", "whole", "broken"] = "open"
     answered: bool = False
+    denied: bool = False
 
     @property
     def sent(self) -> str:
@@ -237,10 +270,17 @@ class Fold:
     """The state of one message. ``feed`` takes items, ``close`` ends what is open.
 
     ``end`` is the last ``Finish`` or ``Failed``, ``usage`` what each step spent, ``skipped`` counts
-    what was not told.
+    what was not told. ``known`` are calls of an earlier message that may be answered in this one:
+    the event's id and the page's.
     """
 
-    def __init__(self, *, used: Iterable[str] = (), echo: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        used: Iterable[str] = (),
+        known: Mapping[str, str] | None = None,
+        echo: bool = True,
+    ) -> None:
         self.end: Finish | Failed | None = None
         self.usage: list[tuple[StreamStart | None, Usage]] = []
         self.asked: list[tuple[Call, Approval]] = []
@@ -254,7 +294,10 @@ class Fold:
         self._run_count = 0
         self._open: dict[int, Call] = {}  # by ordinal in the stream: not ended yet
         self._ordinals: dict[int, Call] = {}  # all of this step
-        self._ids: dict[str, Call] = {}  # by the event's id: the last one of that id
+        self._ids: dict[str, Call] = {  # by the event's id: the last one of that id
+            wire: Call(id, wire, "", False, BEFORE, 0, state="whole")
+            for wire, id in (known or {}).items()
+        }
 
     def feed(self, items: Iterable[Item]) -> list[Move]:
         """What these items change; neighbouring pieces of the same part become one."""
@@ -275,6 +318,11 @@ class Fold:
             self._in_step = False
             out.append(StepEnd(self._steps))
         return out
+
+    @property
+    def waiting(self) -> list[tuple[Call, Approval]]:
+        """What was asked and is not answered: the message is not cut off, it pauses."""
+        return [(call, approval) for call, approval in self.asked if not call.answered]
 
     @property
     def unanswered(self) -> list[Call]:
@@ -441,16 +489,20 @@ class Fold:
         id: str,
         out: list[Move],
     ) -> None:
-        self._need_step(out)
         call = self._answerable(ordinal, id)
+        if call is None or call.step != BEFORE:
+            self._need_step(out)
         if call is None:
             out.append(Orphan(id, event))
-        else:
+        elif not call.denied:  # or it was told already
             call.answered = True
             out.append(Result(call, event))
 
     def _ask(self, approval: Approval, out: list[Move]) -> None:
-        call = self._answerable(approval.call.call, approval.call.id)
+        ordinal, id = approval.call.call, approval.call.id
+        if self._known(ordinal, id) is None and ordinal not in self._open:
+            self._whole(approval.call, out)  # of an earlier message, which the page does not have
+        call = self._answerable(ordinal, id)
         if call is None:
             self.skipped["approval"] += 1
         else:
@@ -462,7 +514,7 @@ class Fold:
         if call is None:
             self.skipped["denied"] += 1
         else:
-            call.answered = True
+            call.answered = call.denied = True
             out.append(Refused(call, denied.reason))
 
 

@@ -9,7 +9,6 @@ Hot is the loop in ``_read``; everything unusual leaves it through one ``except`
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -29,14 +28,14 @@ from .core.parser import (
 )
 from .errors import NoteRaised, UsageError
 from .events import BrokenReason, Event, Failed, FailedReason, Finish, FinishReason, StreamStart
-from .framing import Framer
+from .framing import LF, Framer
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
+from .text.written import json_bytes
 
 __all__ = ["Normalizer"]
 
-LF = 10  # a line end as a number: looking for a byte is ten times as fast as for bytes
 MEASURE_EVERY = 64  # frames, once a stream is long enough to hold too much
 _BROKEN: dict[str, BrokenReason] = {
     "provider_error": "provider_error", "limit": "limit", "cancelled": "cancelled",
@@ -165,9 +164,7 @@ class Normalizer:
     def feed_payload(self, payload: dict[str, Any]) -> list[Event]:
         """One decoded payload, such as an SDK object's dict."""
         try:
-            data = msgspec.json.encode(payload)
-            if b"null" in data and _has_nan(payload):  # would be written as null
-                raise ValueError("it has a number that JSON cannot say: NaN or Infinity")
+            data = json_bytes(payload)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(
                 f"the payload is not plain JSON ({error}); pass the SDK object's dict, "
@@ -271,9 +268,7 @@ class Normalizer:
         decode = _refuse if self._calls.mended else parser.decode
         single = self._framer is not None and self._framer.single_lines
         for block in blocks:
-            rest = block.removeprefix(
-                head
-            )  # compared and cut in one: itself if it begins otherwise
+            rest = block.removeprefix(head)  # compared and cut; itself if it begins otherwise
             # A line more is no data, unless it says so; where frames have no head they are all data.
             if (rest is not block and (single or LF not in rest)) or not head:
                 try:
@@ -334,6 +329,8 @@ class Normalizer:
         if fields.data is None:
             self._blank += 1
         try:
+            if fields.strays:
+                self._hear_strays(block, fields.strays, out)
             if fields.error is not None:
                 self._scribe.note("wire.error_field")
                 self._parser.hear(b'{"error":' + _as_json(fields.error) + b"}", "", out)
@@ -344,6 +341,14 @@ class Normalizer:
         finally:
             if self._calls.mended:
                 self._halves.mend(out, since)
+
+    def _hear_strays(self, block: bytes, lines: int, out: list[Event]) -> None:
+        """Lines to be ignored by the specification: they may be data whose field name was damaged.
+        An error that a server writes into its stream without any field is heard."""
+        self._scribe.note("wire.stray_line", lines=lines)
+        if b'"error"' in block and block[:1] == b"{" and is_json(block):
+            self._parser.hear(block, "", out)
+        self._calls.taint_open("a line came that is neither a field nor a comment")
 
     def _bad_event(self, data: bytes, why: str, out: list[Event]) -> None:
         if not data.strip():
@@ -369,11 +374,19 @@ class Normalizer:
             self._read(iter((block,)), heard)
         finally:
             told = all(opening.heading)
-            if heard or told:
+            if told:
                 self._tell_start(out)
-                out.extend(heard)
+            self._tell(heard, out)
             known = told or any(event.kind != "unrecognized" for event in heard)
             self._calm = self._started and known and not opening.is_undecided
+            if self._calm and opening.envelope:
+                self._head, self._enveloped = opening.envelope, True
+
+    def _tell(self, events: list[Event], out: list[Event]) -> None:
+        """These may be the first ones of all."""
+        if events:
+            self._tell_start(out)
+            out.extend(events)
 
     def _tell_start(self, out: list[Event]) -> None:
         if not self._started:
@@ -386,7 +399,8 @@ class Normalizer:
         """The bytes ended inside a frame: it counts only if it is whole."""
         assert self._framer is not None
         for block in blocks:
-            data = self._framer.read(block).data
+            fields = self._framer.read(block)
+            data = block if fields.strays else fields.data
             if data is None or data.strip() in self._parser.WORDS or is_json(data):
                 self._take([block], out)
             else:
@@ -396,7 +410,7 @@ class Normalizer:
         parser = self._parser
         parser.decoded = isinstance(self._framer, _Payloads)
         try:
-            parser.end_of_input(out)
+            self._last_words(out)
         except StreamFailed as failed:
             return self._fail(out, failed.failure)
         except LimitReached as reached:
@@ -406,6 +420,14 @@ class Normalizer:
                 self._scribe.note("stream.end_unmarked")
             return self._finish(out)
         self._fail(out, self._why_truncated())
+
+    def _last_words(self, out: list[Event]) -> None:
+        """What the end of input makes the parser tell."""
+        heard: list[Event] = []
+        try:
+            self._parser.end_of_input(heard)
+        finally:
+            self._tell(heard, out)
 
     def _why_truncated(self) -> Failure:
         parser, unknown = self._parser, self.notes["wire.kind_unknown"]
@@ -445,9 +467,12 @@ class Normalizer:
     def _fail(self, out: list[Event], failure: Failure) -> None:
         self._ended = True  # whatever happens now, nothing more is read
         since = len(out)
-        self._halves.flush(out)
-        broken = _BROKEN.get(failure.reason, "truncated")
-        self._calls.break_all(out, broken, failure.message)
+        last: list[Event] = []
+        try:
+            self._halves.flush(last)
+            self._calls.break_all(last, _BROKEN.get(failure.reason, "truncated"), failure.message)
+        finally:
+            self._tell(last, out)
         self._tell_end(
             out, Failed(failure.reason, failure.message, failure.retryable, failure.code), since
         )
@@ -521,16 +546,8 @@ def _refuse(data: bytes) -> Any:
     raise msgspec.DecodeError("half a character came: events are mended from now on")
 
 
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, dict):
-        return any(map(_has_nan, value.values()))
-    return isinstance(value, list | tuple) and any(map(_has_nan, value))
-
-
 def _as_json(data: bytes) -> bytes:
-    return data if is_json(data) else msgspec.json.encode(data.decode("utf-8", "replace"))
+    return data if is_json(data) else json_bytes(data.decode("utf-8", "replace"))
 
 
 def _limit_failure(reached: LimitReached) -> Failure:

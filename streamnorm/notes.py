@@ -83,6 +83,7 @@ NOTES: dict[str, Note] = {
     "wire.half_character": Note(WARNING, "half of a surrogate pair that never met the other"),
     "wire.split_character": Note(INFO, "a surrogate pair was split over payloads; joined"),
     "wire.bad_event_skipped": Note(WARNING, "an event that is not JSON was skipped, as asked"),
+    "wire.stray_line": Note(WARNING, "a line of an event is neither a field nor a comment"),
     "wire.error_field": Note(WARNING, "an error came as an SSE field instead of data"),
     "wire.unreadable": Note(
         WARNING, "a payload of a shape that no reader expected; given up", True

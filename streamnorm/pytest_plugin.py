@@ -55,11 +55,11 @@ def replay_take() -> Callable[..., list[Event]]:
     def replay(
         path: str | os.PathLike[str], provider: str | None = None, **options: Any
     ) -> list[Event]:
-        from .normalizer import Normalizer
         from .takes.format import read_take
+        from .takes.pipe import pipe_for
 
         take = read_take(path)
-        pipe = Normalizer(provider or take.provider or "auto", **({"seed": take.seed} | options))
+        pipe = pipe_for(take, provider, **options)
         events = [event for _, chunk in take.chunks for event in pipe.feed(chunk)]
         return events + pipe.close()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -187,6 +187,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
     ``inline=False`` says that media are to be described, not sent.
     """
 
+    kind: ClassVar[Literal["result"]] = "result"
     call: ToolCall
     value: Any = None
     pieces: tuple[Piece, ...] = ()

@@ -19,6 +19,7 @@ from .conversation import Conversation, Turn
 from .encoding import plan
 from .encoding.declare import Declared, declare
 from .encoding.encoder import CHOICES, Body, Encoder, Options
+from .encoding.extra import check_extra, meant
 from .encoding.mending import answered
 from .encoding.messages import Messages
 from .encoding.names import Names
@@ -92,8 +93,7 @@ def _messages(row: Provider) -> Messages:
         raise EncodeError(
             f"requests to {row.name} cannot be read back or repaired: its row names no messages"
         )
-    messages: Messages = row.part("messages")(row.container)
-    return messages
+    return row.part("messages", Messages)(row.container)
 
 
 class Wire:
@@ -101,7 +101,7 @@ class Wire:
 
     def __init__(self, row: Provider, *, exact: bool = False) -> None:
         self._row = row
-        self._encoder: type[Encoder] = row.part("encoder")
+        self._encoder = row.part("encoder", Encoder)
         self.name = row.name
         self.names = Names(self._encoder.naming, exact=exact)
         self._tools: dict[str, Tool] = {}
@@ -211,12 +211,13 @@ class Wire:
         the provider wants but its own SDK has no field for. ``orphans``: a call without its
         result is answered with a neutral ``error``, left out (``drop``), or refused (``raise``); it
         is a warning in the log, too, and the stored conversation stays as it is. ``extra`` is added
-        to the body.
+        to the body; a name that is nearly one of these options is refused.
 
         >>> provider("gemini").prepare(Conversation().user("Hello"), system="Be brief").body
         {'contents': [{'role': 'user', 'parts': [{'text': 'Hello'}]}], \
 'systemInstruction': {'parts': [{'text': 'Be brief'}]}}
         """
+        check_extra(extra, _OWN)
         encoder = self._new(
             reasoning=reasoning, images=images, model=model, max_tokens=max_tokens, stream=stream,
             sdk_types=sdk_types,
@@ -283,8 +284,7 @@ class Wire:
         if self._row.server is None:
             able = ", ".join(name for name, row in PROVIDERS.items() if row.server)
             raise EncodeError(f"{self.name} cannot be served; serve one of {able}")
-        server: Server = self._row.part("server")(whole=whole)
-        return server.serve(events)
+        return self._row.part("server", Server)(whole=whole).serve(events)
 
     def _told(self, row: Repair) -> Dropped:
         """A row of the report; logged, too, as whoever calls ``request`` sees no report."""
@@ -295,6 +295,13 @@ class Wire:
         return Dropped(row.where, f"{row.name} ({row.id})", f"{row.what}: {row.why}")
 
     def _new(self, **wishes: Any) -> Encoder:
+        for name in wishes:
+            if name not in Options._fields:
+                near = meant(name, Options._fields)
+                fix = (
+                    f"did you mean {near}=?" if near else f"there are {', '.join(Options._fields)}"
+                )
+                raise UsageError(f"there is no option {name!r}: {fix}")
         options = Options(**wishes)
         for option, words in CHOICES.items():
             if getattr(options, option) not in words:
@@ -313,6 +320,11 @@ class Wire:
                 )
         self._tools |= {tool.name: tool for tool in known}
         return known
+
+
+# The names of ``prepare``'s own options, which no field of a body may be mistaken for.
+_NO_OPTIONS = ("conversation", "extra", "return")
+_OWN = tuple(name for name in Wire.prepare.__annotations__ if name not in _NO_OPTIONS)
 
 
 def _conversation(said: Conversation | Iterable[Turn]) -> Conversation:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from streamnorm.core.calls import Evidence
+from streamnorm.core.parser import Parser
 from streamnorm.providers import PROVIDERS
 from tools.documents import cell, main_of
 
@@ -53,7 +54,7 @@ def made() -> dict[Path, str]:
         "| wire | closes one call | states its whole text again | normal end of the turn | told |\n"
         "|---|---|---|---|---|"
     )
-    rows = [_row(name, row.part("parser").EVIDENCE) for name, row in PROVIDERS.items()]
+    rows = [_row(name, row.part("parser", Parser).EVIDENCE) for name, row in PROVIDERS.items()]
     return {OUT: "\n".join([HEAD, head, *rows, ""])}
 
 

@@ -1,9 +1,9 @@
-"""The rooms of the house: which file may import which, and who may spell a provider's words.
+"""The rooms of the house: which file may import which, who may spell a provider's words, who writes.
 
 ROOMS is the floor plan, from top to bottom. Rule: a file imports only from rooms above its own and,
 inside a room, from lines above it; only ``providers/<x>/`` spells a word, a host, a path, a key
-variable, an SDK module or the name of provider x. ``tests/house/test_rooms.py`` holds both,
-``tools/architecture.py`` draws the plan.
+variable, an SDK module or the name of provider x; only ``text/written.py`` writes JSON of plain
+values. ``tests/house/test_rooms.py`` holds them, ``tools/architecture.py`` draws the plan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["PROVIDER", "ROOMS", "House", "Room"]
+__all__ = ["LOADERS", "PROVIDER", "ROOMS", "TYPED", "House", "Room"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "streamnorm"
@@ -32,15 +32,16 @@ class Room(NamedTuple):
 
 # fmt: off
 ROOMS = (
-    Room("text", ". balance exact canonical halves shown written",
+    Room("text", ". written balance exact canonical halves shown",
          "characters", "exact values, canonical forms, safe text"),
     Room("", "events errors limits notes tools fold conversation",
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws",
          "bytes in any chunking", "frames"),
-    Room("core", ". mint calls mend even parser row",
+    Room("core", ". mint calls mend even parser complete row",
          "what a wire said about a call", "events: the state machine of calls"),
-    Room("encoding", ". ids names schemas pairs mending steps teller encoder declare plan server messages repair",
+    Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
+         "messages repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
@@ -48,14 +49,14 @@ ROOMS = (
          "a name, a payload, an address", "the row of a provider"),
     Room("", "opening normalizer wire",
          "bytes", "events, without I/O; provider(name), the way back"),
-    Room("takes", ". format redact recorder",
+    Room("takes", ". format redact recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
     Room("edge", ". runtime sources refusals reading failures summary timer intake broadcast stream "
          "connect replay",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("history", "errors spool settled base rows migrations sql sqlite memory postgres transcript .",
          "turns and settled calls", "conversations that survive"),
-    Room("agent", ". checking client_tools artifacts circles outgoing persist setup acting ledger run loop",
+    Room("agent", ". checking client_tools artifacts circles outgoing persist setup consent acting ledger run loop",
          "what the user says", "turns, tools run in between"),
     Room("ui", "_cited _open preview _encoder _pace plain ag_ui vercel inbox log.base "
          "log.memory log.sqlite log.redis log _protocol _telling _hearing router client .",
@@ -77,6 +78,31 @@ ROOMS = (
 PROVIDER = ("*", "parser", "encoder", "messages", "server", "script", ".")
 # fmt: on
 
+# Who imports by a name that is computed, and why; elsewhere the name of a module stands in the code.
+LOADERS = {
+    "": "public names that need more than most programs do come when they are first used",
+    "ui": "the same, for what a page needs",
+    "providers": "the row of a provider is read when that is asked for",
+    "core.row": "the modules that a row names, its own or those of another package",
+    "errors": "an extra is looked for by the name of its library",
+    "testing.http": "the client library that a test brings, httpx or one that is like it",
+}
+# Who writes with msgspec, and what: typed values, and pieces of JSON that go on as they came.
+TYPED = {
+    "tools": "writes nothing: asks whether there is half of a surrogate pair",
+    "events": "events, which are structs",
+    "conversation": "conversations, which are structs",
+    "core.even": "payloads of which one piece was made even, the others as they came",
+    "providers.anthropic.parser": "a block that becomes a piece of a payload",
+    "providers.gemini.parser": "chunks with pieces as they came",
+    "providers.openai_responses.items": "fields of an item as they came",
+    "text.written": "what orjson refuses",
+}
+_WRITERS = {"json.dump", "json.dumps", "json.JSONEncoder", "orjson.dumps"}
+_TYPED_WRITERS = {"msgspec.json.encode", "msgspec.json.Encoder", "msgspec.json.encode_into"}
+_IMPORTERS = {"import_module", "importlib.import_module", "__import__"}
+_BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
+
 # A word that can belong to a wire: more than one part, as in tool_use, toolUse, tool-use, /v1/chat.
 _WORD = re.compile(r"/?[A-Za-z][A-Za-z0-9]*([_.:/-][A-Za-z0-9]+|(?<=[a-z])[A-Z])[A-Za-z0-9_.:/-]*")
 _MEDIA_TYPE = re.compile(r"(application|audio|image|text|video)/.*")
@@ -97,8 +123,12 @@ _TELLING = {
     "content_block": "anthropic", "tool_use_id": "anthropic", "functionCall": "gemini",
     "toolUse": "bedrock", "function_call_output": "openai_responses",
 }  # fmt: skip
-# What Python's own library spells with a ``_`` and means to be used.
-_NOT_OURS = {"_SubParsersAction", "_get_running_loop", "_replace", "_value2member_map_"}
+# What Python's own library spells with a ``_`` and means to be used, and where clients of others
+# keep a response and the type of its items.
+_NOT_OURS = {
+    "_SubParsersAction", "_fields", "_get_running_loop", "_replace", "_value2member_map_",
+    "_cast_to", "_content", "_response",
+}  # fmt: skip
 
 _TOP, _BOTTOM = (-1, 0), (len(ROOMS), 0)  # of a file without a place: that is told by itself
 Found: TypeAlias = Iterator[tuple[int, str]]  # line, what
@@ -136,6 +166,10 @@ class House:
                 places[".".join(filter(None, [room.name, name.strip(".")]))] = (number, line)
         return places
 
+    def text(self, module: str) -> str:
+        """What stands in a module."""
+        return self._files[module].read_text()
+
     @cached_property
     def providers(self) -> set[str]:
         """The providers: each has a folder."""
@@ -151,7 +185,7 @@ class House:
     # --- imports ----------------------------------------------------------------------------------
 
     def imports(self, module: str) -> Iterator[Import]:
-        """What a module imports of ours: at its top, in functions, for types only."""
+        """What a module imports of ours: at its top, in functions, for types only, by its name."""
         for node in ast.walk(self._trees[module]):
             if isinstance(node, ast.Import):
                 for one in node.names:
@@ -159,8 +193,38 @@ class House:
             elif isinstance(node, ast.ImportFrom):
                 for one in node.names:
                     yield from self._import(node, self._base(module, node), one.name)
+        for node, name in self._by_name(module):
+            yield from self._import(node, name, None)
 
-    def _import(self, node: ast.stmt, base: str, name: str | None) -> Iterator[Import]:
+    def _by_name(self, module: str) -> Iterator[tuple[ast.expr, str]]:
+        """The modules whose name is a string: given to an importer, or anywhere in a loader."""
+        for call in self.importers(module):
+            if _text_of(call.args[:1]) is not None:
+                yield call, self._absolute(module, _text_of(call.args[:1]) or "")
+        for node in ast.walk(self._trees[module]) if module in LOADERS else ():
+            if isinstance(node, ast.Constant):
+                name = _text_of([node])
+                if name and not name.startswith("."):
+                    yield node, self._absolute(module, "." + name)
+
+    def importers(self, module: str) -> Iterator[ast.Call]:
+        """The calls in a module that import another by its name."""
+        nodes = list(ast.walk(self._trees[module]))
+        names = _IMPORTERS | {name for node in nodes for name in _importer_named(node)}
+        for node in nodes:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in names:
+                yield node
+
+    def _absolute(self, module: str, name: str) -> str:
+        """The name of a module; one that begins with a dot is in the package of who says it."""
+        within = name.lstrip(".")
+        if within == name:
+            return name
+        package = [PACKAGE, *filter(None, self._package(module).split("."))]
+        above = package[: len(package) - (len(name) - len(within)) + 1]
+        return ".".join([*above, *filter(None, [within])])
+
+    def _import(self, node: ast.stmt | ast.expr, base: str, name: str | None) -> Iterator[Import]:
         if base != PACKAGE and not base.startswith(PACKAGE + "."):
             return
         base = base.removeprefix(PACKAGE).lstrip(".")
@@ -172,11 +236,7 @@ class House:
 
     def _base(self, module: str, node: ast.ImportFrom) -> str:
         """The absolute name of what an import comes from."""
-        if not node.level:
-            return node.module or ""
-        package = [PACKAGE, *filter(None, self._package(module).split("."))]
-        above = package[: len(package) - node.level + 1]
-        return ".".join([*above, *filter(None, [node.module])])
+        return self._absolute(module, "." * node.level + (node.module or ""))
 
     def _package(self, module: str) -> str:
         is_package = self._files[module].name == "__init__.py"
@@ -189,6 +249,9 @@ class House:
             is_other = self.provider_of(one.module) not in (None, self.provider_of(module))
             if not is_other and self.plan.get(one.module, _TOP) >= self.plan.get(module, _BOTTOM):
                 yield one.line, f"imports {one.module}"
+        for call in self.importers(module) if module not in LOADERS else ():
+            if _text_of(call.args[:1]) is None:
+                yield call.lineno, f"imports by a computed name: {ast.unparse(call)}"
 
     def builds_on(self) -> dict[str, set[str]]:
         """Each provider -> the others that it imports from."""
@@ -208,11 +271,28 @@ class House:
             elif _is_private(last) and folder != self._package(module):
                 yield one.line, f"imports {one.module}"
         own = {name for node in ast.walk(self._trees[module]) for name in _defined(node)}
+        for node in self._expressions(module):
+            of, name = _used(node)
+            inherited = of in ("self", "cls", "super()")
+            if _is_private(name) and name not in own and not inherited:
+                yield node.lineno, f"uses {of}.{name}"
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def writes(self, module: str) -> Found:
+        """JSON of plain values that is written elsewhere than in ``text/written.py``."""
+        barred = (_WRITERS if module != "text.written" else set()) | (
+            _TYPED_WRITERS if module not in TYPED else set()
+        )
         for node in ast.walk(self._trees[module]):
-            if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
-                of = ast.unparse(node.value)
-                if of not in ("self", "cls", "super()"):  # what is inherited is its own
-                    yield node.lineno, f"uses {of}.{node.attr}"
+            if isinstance(node, ast.ImportFrom):
+                names = {f"{node.module}.{one.name}" for one in node.names}
+                yield from ((node.lineno, f"writes with {name}") for name in names & barred)
+            elif isinstance(node, ast.Attribute) and ast.unparse(node) in barred:
+                yield node.lineno, f"writes with {ast.unparse(node)}"
+
+    def _expressions(self, module: str) -> Iterator[ast.expr]:
+        return (node for node in ast.walk(self._trees[module]) if isinstance(node, ast.expr))
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -233,7 +313,7 @@ class House:
 
     def told(self, module: str) -> Found:
         """Telling words of one wire in the folder of another, or in none; comments count, too."""
-        for line, text in enumerate(self._files[module].read_text().splitlines(), 1):
+        for line, text in enumerate(self.text(module).splitlines(), 1):
             for word in re.findall(r"\w+", text):
                 if _TELLING.get(word, self.provider_of(module)) != self.provider_of(module):
                     yield line, f"tells {word!r}"
@@ -275,6 +355,30 @@ def _line_of(module: str) -> int:
     """Of a file in a provider's folder."""
     name = ".".join(module.split(".")[2:]) or "."
     return PROVIDER.index(name if name in PROVIDER else "*")
+
+
+def _importer_named(node: ast.AST) -> Iterator[str]:
+    """What an import calls ``importlib.import_module``, if it gives it another name."""
+    if isinstance(node, ast.Import):
+        yield from (f"{one.asname}.import_module" for one in node.names if one.name == "importlib")
+    elif isinstance(node, ast.ImportFrom) and node.module == "importlib":
+        yield from (one.asname for one in node.names if one.asname)
+
+
+def _text_of(args: list[ast.expr]) -> str | None:
+    """The one argument, if it is a string that stands in the code."""
+    if args and isinstance(args[0], ast.Constant) and isinstance(args[0].value, str):
+        return args[0].value
+    return None
+
+
+def _used(node: ast.expr) -> tuple[str, str]:
+    """What an expression takes a name from, and the name: by a dot or as a string."""
+    if isinstance(node, ast.Attribute):
+        return ast.unparse(node.value), node.attr
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in _BY_NAME:
+        return ast.unparse(node.args[0]), _text_of(node.args[1:2]) or ""
+    return "", ""
 
 
 def _is_private(name: str) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnorm import NOTES, Normalizer
+from streamnorm.core.parser import Parser
 from streamnorm.providers import PROVIDERS, Item, Provider
 from streamnorm.takes.format import read_take
 from tests.providers.quirks import QUIRKS
@@ -65,7 +66,7 @@ def _head(row: Provider) -> str:
     about = IN_THIS_FILE.sub("", inspect.getdoc(import_module(row.parser)) or "")
     about = about[title.end() :] if (title := TITLE.match(about)) else about
     about = f"    {about}" if about[:1].islower() or about[:1] == "{" else about  # a grammar
-    parser = row.part("parser")
+    parser = row.part("parser", Parser)
     facts = [
         f"- name: `{row.name}`",
         f"- framing: {row.framing}",
@@ -93,7 +94,8 @@ def _type(item: Item) -> str:
 
 
 def _kinds(row: Provider) -> str:
-    tags = [str(getattr(kind, "__struct_config__").tag) for kind in row.part("parser").KINDS]  # noqa: B009
+    kinds = row.part("parser", Parser).KINDS
+    tags = [str(getattr(kind, "__struct_config__").tag) for kind in kinds]  # noqa: B009
     if tags == ["None"] * len(tags):
         return ""
     said = ", ".join(f"`{tag}`" for tag in sorted(tags))
@@ -105,13 +107,16 @@ def _reasons(row: Provider) -> str:
     failures = {reason for table in FAILURES for reason in getattr(module, table, ())}
     rows = [
         f"| `{raw}` | {'failed, `provider_error`' if raw in failures else f'`{reason}`'} |"
-        for raw, reason in row.part("parser").REASONS.items()
+        for raw, reason in row.part("parser", Parser).REASONS.items()
     ]
     return "\n".join(["## How it ends\n", "| the wire says | we say |\n|---|---|", *rows, ""])
 
 
 def _shapes(row: Provider) -> str:
-    rows = [f"| `{where}` | `{note}` |" for where, (note, _) in row.part("parser").QUIRKS.items()]
+    rows = [
+        f"| `{where}` | `{note}` |"
+        for where, (note, _) in row.part("parser", Parser).QUIRKS.items()
+    ]
     if not rows:
         return ""
     return "\n".join(["## Shapes that are made even\n", "| where | note |\n|---|---|", *rows, ""])

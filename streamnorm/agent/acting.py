@@ -1,7 +1,8 @@
 """The calls of one turn come in; a settled record for each goes out.
 
-Rule: a call is run once, after it was allowed, beside the others of its turn. Whatever its handler
-raises is a record with an error; only an error of the history ends the run.
+Rule: a call is run once, after it was allowed, beside the others of its turn. What needs a person's
+consent waits and is run after ``decide`` alone, and only what is in ``_going`` is ever run. Whatever a
+handler raises is a record with an error; only an error of the history ends the run.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import anyio
+import msgspec
 from anyio import lowlevel, to_thread
 
+from ..encoding.pairs import UNAVAILABLE
 from ..events import BrokenToolCall, Event, ToolCall, ToolEnded, ToolOutcome, ToolStarted
+from ..fold import Decision, Denied, denial
 from ..history.settled import Settled, as_results, fresh
 from ..notes import INFO, WARNING, log
+from ..text.written import json_text
 from .checking import Unfit
 from .circles import LoopGuard, Verdict
 from .client_tools import ClientTool, Running, Stop, own, serving
@@ -29,6 +34,7 @@ THREADS = 64  # for handlers, also for those that took too long and still run
 
 
 STOPPED = "not run: the run was stopped"
+MISFIT = "the arguments do not fit"
 _Outcome: TypeAlias = tuple[Any, str | None, ToolOutcome]
 
 
@@ -50,7 +56,8 @@ class Acting:
     """Serves the calls of one run, turn by turn. ``done`` are the records of the present turn.
 
     ``withheld`` are those of its calls that were not run because the run ends: nobody has decided
-    on them, so their results may still be supplied when the conversation goes on.
+    on them, so their results may still be supplied when the conversation goes on. ``waiting`` are
+    those that a person must agree to first, by their ids, with what there is to agree to.
     """
 
     def __init__(
@@ -59,7 +66,7 @@ class Acting:
         conversation: str,
         run: str,
         keep: Callable[[Settled], Awaitable[None]],
-        tell: Callable[[Event], None],
+        tell: Callable[[Event | Denied], None],
     ) -> None:
         self._setup, self._conversation, self._run = setup, conversation, run
         self._keep, self._tell = keep, tell
@@ -68,6 +75,8 @@ class Acting:
         self.verdicts: list[Verdict] = []
         self.done: dict[str, Settled] = {}
         self.withheld: set[str] = set()
+        self.waiting: dict[str, str] = {}
+        self._going: list[tuple[ToolCall, ToolCall]] = []  # as it was said, and as it will be run
         self.is_stopped = False  # by the guard, approve, a tool, until, or the caller
 
     def judged(self, calls: Iterable[BrokenToolCall | ToolCall]) -> Verdict | None:
@@ -104,48 +113,109 @@ class Acting:
         return pairs
 
     async def admit(self, calls: Sequence[ToolCall]) -> None:
-        """Each call is allowed, and told as started, or has its answer already."""
+        """Each call may run, or has its answer already, or waits for a person's."""
         self.done = {}
         for call in calls:
-            if not self.is_stopped:
-                await self._ask_for(call)
+            may = not self.is_stopped and await self._may_run(call)
             if self.is_stopped and call.id not in self.done:
                 self.withhold(call)
-        for call in calls:
-            if call.id not in self.done:
-                self._tell(ToolStarted(call.call, call.id, call.name, call.checksum))
+            elif may and (why := self.asks(call)) is not None:
+                self._wait(call, why)
+            elif may:
+                self._going.append((call, call))
 
-    async def serve(self, calls: Sequence[ToolCall]) -> None:
-        """A record for each call that was allowed, side by side."""
+    async def decide(self, call: ToolCall, decision: Decision) -> None:
+        """A person's word on a call that waits: it may run, is denied, or waits on if it cannot run
+        with the arguments that it was given."""
+        run = call if decision.arguments is None else _edited(call, decision.arguments)
+        facts = {"name": call.name, "checksum": run.checksum, "edited": run is not call}
+        if not decision.allow:
+            self._log(INFO, "approval.denied", call, name=call.name, reason=decision.reason)
+            self.refuse(call, denial(decision.reason))
+            self._tell(Denied(call, decision.reason))
+        elif (misfit := self._misfit(run)) is not None:
+            self._log(WARNING, "approval.unfit", call, **facts, reason=misfit)
+            self._wait(call, misfit)
+        elif await self._is_approved(call, run):
+            self._log(INFO, "approval.allowed", call, **facts)
+            self._going.append((call, run))
+
+    def asks(self, call: ToolCall) -> str | None:
+        """What a person must agree to before this call is run; None: nobody need be asked."""
+        tool = self.handlers.get(call.name)
+        return None if tool is None else tool.asks(call)
+
+    def _wait(self, call: ToolCall, why: str) -> None:
+        self.waiting[call.id] = why
+
+    def claims(self) -> list[Settled]:
+        """What is to be known of the calls that were decided on, should nobody say more of them."""
+        began = time.time()
+        begun = [
+            Settled.of(call, error=UNAVAILABLE, started=began, edited=_changed(call, run))
+            for call, run in self._going
+        ]
+        return [*begun, *self.done.values()]
+
+    def start(self) -> None:
+        """Tell of each call that will run now."""
+        for _, run in self._going:
+            self._tell(ToolStarted(run.call, run.id, run.name, run.checksum))
+
+    async def serve(self) -> None:
+        """A record for each call that may run, side by side."""
         limiter = anyio.CapacityLimiter(self._setup.concurrency)
+        going, self._going = self._going, []
         try:
             async with anyio.create_task_group() as group:
-                for call in calls:
-                    if call.id not in self.done:
-                        group.start_soon(self._serve, call, limiter)
+                for call, run in going:
+                    group.start_soon(self._serve, call, run, limiter)
         except ExceptionGroup as several:  # of the history; what a handler raises is a result
             raise several.exceptions[0] from None
-        for call in calls:
+        for call, _ in going:
             await self._look_at(self.done[call.id])
 
-    async def _ask_for(self, call: ToolCall) -> None:
+    async def _may_run(self, call: ToolCall) -> bool:
         """May this call be run? If not it has its answer already, or the run stops."""
         verdict = self.judged([call])
         if verdict is not None and verdict.policy == "stop":
             self.is_stopped = True
-        elif verdict is not None and verdict.policy == "answer":
+            return False
+        if verdict is not None and verdict.policy == "answer":
             self.refuse(call, f"not run: {verdict.message}; do something else")
         elif call.name not in self.handlers:
             known = ", ".join(self.handlers) or "none"
             self.refuse(call, f"there is no tool {call.name!r}; there are: {known}")
-        elif self._setup.approve is not None:
-            with self.guard.asked():
-                said = self._setup.approve(own(call))
-                said = await said if inspect.isawaitable(said) else said
-            self.is_stopped |= isinstance(said, Stop)
-            if said is not True:
-                why = said.value if isinstance(said, Stop) else said
-                self.refuse(call, f"not run: {why or 'it was not approved'}")
+        elif self.handlers[call.name].consent is not False and (misfit := self._misfit(call)):
+            self.refuse(call, f"not run: {misfit}")  # nobody is asked about what cannot run
+        else:
+            return await self._is_approved(call, call)
+        return False
+
+    def _misfit(self, call: ToolCall) -> str | None:
+        """Why the tool does not take these arguments, if it does not."""
+        convert = self.handlers[call.name].convert
+        try:
+            if convert is not None:
+                convert(fresh(call.arguments))
+        except Unfit as error:
+            return f"{MISFIT}: {error}"
+        except Exception as error:  # noqa: BLE001  (a function of the tool's own)
+            return f"{MISFIT}: {type(error).__name__}: {error}"
+        return None
+
+    async def _is_approved(self, call: ToolCall, run: ToolCall) -> bool:
+        """What the program says; a call that it does not want is answered so."""
+        if self._setup.approve is None:
+            return True
+        with self.guard.asked():
+            said = self._setup.approve(own(run))
+            said = await said if inspect.isawaitable(said) else said
+        self.is_stopped |= isinstance(said, Stop)
+        if said is not True:
+            why = said.value if isinstance(said, Stop) else said
+            self.refuse(call, f"not run: {why or 'it was not approved'}")
+        return said is True
 
     async def _look_at(self, record: Settled) -> None:
         """Is this what the run was for?"""
@@ -155,12 +225,13 @@ class Acting:
 
     # --- one call ---------------------------------------------------------------------------------
 
-    async def _serve(self, call: ToolCall, limiter: anyio.CapacityLimiter) -> None:
+    async def _serve(self, call: ToolCall, run: ToolCall, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
-            with self._told(call) as came:
+            with self._told(run) as came:
                 tool = self.handlers[call.name]
-                results, error, came.outcome = await self._outcome_of(call, tool)
-                record = came.record = self._record(call, tool, results, error, came)
+                results, error, came.outcome = await self._outcome_of(run, tool)
+                edited = _changed(call, run)
+                record = came.record = self._record(call, tool, results, error, came, edited)
                 if record.error is not None and came.outcome == "ok":
                     came.outcome = "error"  # it cannot be told
         await self._keep(record)
@@ -198,7 +269,7 @@ class Acting:
                 # In a thread, as large results go to the disk.
                 return await to_thread.run_sync(as_results, value, self._setup.spool), None, "ok"
         except Unfit as error:
-            return None, f"not run: the arguments do not fit: {error}", "invalid"
+            return None, f"not run: {MISFIT}: {error}", "invalid"
         except TimeoutError as error:
             why = str(error) or f"no result within {timeout:g} s; it may still be running"
             return None, why, "timeout"
@@ -206,12 +277,19 @@ class Acting:
             return None, f"{type(error).__name__}: {error}", "error"
 
     def _record(
-        self, call: ToolCall, tool: ClientTool, results: Any, error: str | None, came: _Came
+        self,
+        call: ToolCall,
+        tool: ClientTool,
+        results: Any,
+        error: str | None,
+        came: _Came,
+        edited: dict[str, Any] | None,
     ) -> Settled:
         more: dict[str, Any] = {
             "started": came.began,
             "seconds": came.seconds,
             "from_artifact_tool": tool.is_artifact_tool,
+            "edited": edited,
         }
         if error is not None:
             return Settled.of(call, error=error, **more)
@@ -222,6 +300,17 @@ class Acting:
         except Exception as trouble:  # noqa: BLE001  (inline, too, is the tool's)
             return Settled.of(call, error=f"{type(trouble).__name__}: {trouble}", **more)
         return record
+
+
+def _edited(call: ToolCall, arguments: dict[str, Any]) -> ToolCall:
+    """The call with other arguments; the very same if they are no others."""
+    made = msgspec.structs.replace(call, arguments=fresh(arguments), raw=json_text(arguments))
+    return call if made.checksum == call.checksum else made
+
+
+def _changed(call: ToolCall, run: ToolCall) -> dict[str, Any] | None:
+    """The arguments that it is run with, if they are not those that the model said."""
+    return None if run is call else run.arguments
 
 
 async def _called(tool: ClientTool, arguments: Any) -> Any:

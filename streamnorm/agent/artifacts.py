@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import subprocess
 import sys
 from collections import deque
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 
 from ..history.settled import Settled
 from ..history.spool import Artifact, Spool
+from ..text.written import json_ascii
 from ..tools import Tool
 from .checking import by_words
 from .client_tools import ClientTool
@@ -115,7 +115,7 @@ class _Reader:
 
     def _by_process(self, pattern: str, ignore: bool, most: int, file: BinaryIO) -> list[str]:
         """The lines that match, found by another interpreter which can be ended at any time."""
-        order = json.dumps([pattern, ignore, most, LONGEST_LINE])
+        order = json_ascii([pattern, ignore, most, LONGEST_LINE]).decode()
         command = [sys.executable, "-I", "-S", "-c", _GREP, order]
         # A file is handed over as it is, however large; what is in memory is sent.
         content: dict[str, Any] = {"stdin": file}

@@ -12,7 +12,6 @@ path, and its regular expressions cannot hang (``(a+)+$`` does there). Its cost 
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -20,6 +19,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ..text.written import json_text
 from ..tools import Tool
 
 __all__ = ["Convert", "SchemaWarning", "Unfit", "by_schema", "by_type", "by_words"]
@@ -122,7 +122,7 @@ def by_words(tool: Tool) -> Convert:
 def _converted(arguments: Any, kind: Any) -> Any:
     validate = getattr(kind, "model_validate_json", None)
     if validate is not None:
-        return validate(json.dumps(arguments), strict=True)
+        return validate(json_text(arguments), strict=True)
     return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook)
 
 

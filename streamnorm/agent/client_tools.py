@@ -26,6 +26,7 @@ __all__ = ["ClientTool", "Given", "Running", "Stop", "declared", "own", "running
 
 Handler: TypeAlias = Callable[[dict[str, Any]], Any]
 Inline: TypeAlias = bool | Callable[[Results], bool]
+Consent: TypeAlias = bool | Callable[[ToolCall], bool | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,9 @@ class ClientTool:
     ``inline`` says whether the model sees the content of the result (True) or a handle that it reads
     through the artifact tools; or it is a function of the results that decides. ``convert`` makes what
     the handler gets of the arguments, or raises; if there is none, a loop checks them by the schema.
+    ``consent`` says that a person must agree before a call is run: True, or a function of the call
+    that says True, False, or what is to be agreed to. It depends on the call alone, as it is asked
+    again when a run goes on; what is not False asks.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
@@ -107,10 +111,16 @@ class ClientTool:
     is_async: bool = False
     is_artifact_tool: bool = False
     convert: Convert | None = None
+    consent: Consent = False
 
     @classmethod
     def from_function(
-        cls, function: Callable[..., Any], *, name: str | None = None, inline: Inline = True
+        cls,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        inline: Inline = True,
+        consent: Consent = False,
     ) -> ClientTool:
         """A tool made of a typed function, sync or async; arguments are converted to its types."""
         tool = Tool.from_function(function, name=name)
@@ -126,7 +136,8 @@ class ClientTool:
         def handler(arguments: dict[str, Any]) -> Any:
             return function(**arguments)
 
-        return cls(tool, handler, inline, _is_async(function), convert=convert)
+        is_async = _is_async(function)
+        return cls(tool, handler, inline, is_async, convert=convert, consent=consent)
 
     @classmethod
     def from_model(
@@ -136,14 +147,26 @@ class ClientTool:
         *,
         name: str | None = None,
         inline: Inline = True,
+        consent: Consent = False,
     ) -> ClientTool:
         """A tool whose handler gets a struct, a dataclass or a pydantic model made of the arguments."""
         tool = Tool.from_model(model, name=name)
-        return cls(tool, handler, inline, _is_async(handler), convert=by_type(model))
+        is_async, convert = _is_async(handler), by_type(model)
+        return cls(tool, handler, inline, is_async, convert=convert, consent=consent)
 
     @property
     def name(self) -> str:
         return self.tool.name
+
+    def asks(self, call: ToolCall) -> str | None:
+        """What a person must agree to before this call is run, or ""; None: nobody need be asked.
+
+        >>> pay = ClientTool(Tool("pay"), print, consent=lambda call: call.arguments["euro"] > 9)
+        >>> pay.asks(ToolCall(0, "c", "pay", {"euro": 5}, "")) is None
+        True
+        """
+        said = self.consent(own(call)) if callable(self.consent) else self.consent
+        return None if said is False else said if isinstance(said, str) else ""
 
 
 Given: TypeAlias = ClientTool | Tool | tuple[Tool | type, Callable[..., Any]] | Callable[..., Any]

@@ -6,6 +6,7 @@ turn came about. Nothing is stored twice, and a commit that has begun is not cut
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import anyio
@@ -15,9 +16,11 @@ from ..conversation import Conversation, Turn
 from ..encoding.mending import Mended, mend
 from ..encoding.pairs import Repair
 from ..events import ToolCall
-from ..history.errors import ForeignResult, UnknownConversation
+from ..fold import Decision
+from ..history.errors import ConversationMoved, ForeignResult, UnknownConversation
 from ..history.settled import Settled
 from ..tools import ToolResult
+from .consent import matched, question
 from .outgoing import KEPT_HERE, Outgoing
 from .persist import store
 from .setup import Setup
@@ -39,6 +42,7 @@ class Ledger:
         self._seen = 0  # how many turns the service has
         self._unstored: list[Settled] = []
         self._sequence = 0
+        self._claimed: set[str] = set()  # calls that only this run may settle
 
     async def load(self) -> Conversation | None:
         """The conversation as the history has it; None if there is none."""
@@ -56,6 +60,54 @@ class Ledger:
             self._outgoing.service_id = stored.service_id
         return stored.conversation
 
+    # --- calls that wait for a person -------------------------------------------------------------
+
+    @property
+    def _scope(self) -> str:
+        return self._name if self._setup.history is not None else ""
+
+    def open(self, conversation: Conversation) -> dict[str, ToolCall]:
+        """The calls of the last answer that no turn has a result of, by their questions."""
+        number, calls = _unanswered(conversation)
+        return {question(self._scope, number, call): call for call in calls}
+
+    def untold(self, conversation: Conversation, said: Turn | None) -> dict[str, ToolCall]:
+        """Those of which there is no record either, and no result in what is said."""
+        told = {(record.id, record.checksum) for record in self.journal}
+        told |= {(r.call.id, r.call.checksum) for r in (said.results if said else ())}
+        calls = self.open(conversation)
+        return {id: c for id, c in calls.items() if (c.id, c.checksum) not in told}
+
+    def matched(
+        self, conversation: Conversation, decisions: Iterable[Decision]
+    ) -> dict[str, ToolCall]:
+        """The calls that these decisions are about, waiting or not."""
+        return matched(self._scope, conversation, decisions)
+
+    def outcome_of(self, conversation: Conversation, call: ToolCall) -> Settled | ToolResult | None:
+        """What came of a call, as far as anybody knows."""
+        key = call.id, call.checksum
+        for record in self.journal:
+            if (record.id, record.checksum) == key:
+                return record
+        results = (result for turn in conversation.turns for result in turn.results)
+        return next((r for r in results if (r.call.id, r.call.checksum) == key), None)
+
+    async def claim(self, records: list[Settled]) -> None:
+        """From now on these calls are this run's, or it ends here."""
+        history = self._setup.history
+        if history is None or not records:
+            return
+        with anyio.CancelScope(shield=True):
+            if not await history.claim(self._name, records):
+                raise ConversationMoved(
+                    f"somebody else has decided on {', '.join(r.id for r in records)} in "
+                    f"{self._name!r}; load it again"
+                )
+        self._claimed |= {record.id for record in records if record.started is not None}
+
+    # --- turns ------------------------------------------------------------------------------------
+
     def resume(self, conversation: Conversation, said: Turn | None) -> None:
         """Add what a run begins with: results that nobody was told yet, and what is said.
 
@@ -64,7 +116,7 @@ class Ledger:
         supplied, rest = self._supplied(conversation, said)
         done = {(record.id, record.checksum): record for record in self.journal}
         results: list[ToolResult] = []
-        for call in _open_calls(conversation):
+        for call in _unanswered(conversation)[1]:
             key = call.id, call.checksum
             if key in supplied:
                 results.append(supplied.pop(key))
@@ -141,9 +193,11 @@ class Ledger:
     async def settled(self, record: Settled) -> None:
         """Keep what a handler gave at once; its turn is stored only after it was sent."""
         history = self._setup.history
-        if history is not None and self._outgoing.conversation_id == KEPT_HERE:
+        is_kept = record.id in self._claimed or self._outgoing.conversation_id == KEPT_HERE
+        if history is not None and is_kept:
             with anyio.CancelScope(shield=True):
                 await history.settle(self._name, record)
+        self._claimed.discard(record.id)  # some servers use an id again
 
     def given(self, records: list[Settled]) -> None:
         """These records have become a turn of the conversation."""
@@ -168,14 +222,14 @@ class Ledger:
             await store(setup.history, self._outgoing, turns, self._unstored, 0)
 
 
-def _open_calls(conversation: Conversation) -> list[ToolCall]:
-    """The calls of the last answer that have no result."""
+def _unanswered(conversation: Conversation) -> tuple[int, list[ToolCall]]:
+    """The place of the last answer, and its calls that have no result."""
     answered: set[_Key] = set()
-    for turn in reversed(conversation.turns):
+    for number, turn in reversed(list(enumerate(conversation.turns))):
         if turn.role == "assistant":
-            return [call for call in turn.calls if (call.id, call.checksum) not in answered]
+            return number, [c for c in turn.calls if (c.id, c.checksum) not in answered]
         answered |= {(result.call.id, result.call.checksum) for result in turn.results}
-    return []
+    return 0, []
 
 
 def _take_back(conversation: Conversation, supplied: dict[_Key, ToolResult]) -> None:

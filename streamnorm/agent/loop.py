@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from ..conversation import Conversation, Turn
 from ..encoding.pairs import ORPHANS, Orphans
 from ..errors import UsageError
+from ..fold import Decision
 from ..history.base import History
 from ..history.spool import Spool
 from .artifacts import FORGED
@@ -41,12 +42,13 @@ class ToolLoop:
     ``"call"`` after each call of the model. ``trim`` leaves out results at the end of a run that
     were never sent. ``as_is`` says that ``send`` is a stack of your own, to be left as it is.
 
-    ``approve(call)`` is asked before each call: True, or False, or why not. ``until(record)`` is
-    asked after each call that was run: True ends the run with what is done, as ``Stop`` does where a
-    handler returns it, and ``run.stop()``. ``guard`` watches for circles, ``limit`` counts calls of
-    the model, ``orphans`` says what becomes of calls without a result (see ``streamnorm.repair``).
-    ``service_id(turn)`` finds the name under which the service keeps the conversation itself;
-    ``on_conflict`` what to do if the history keeps it, too.
+    Calls of a tool with ``consent`` pause the run until a person has decided; see ``run``.
+    ``approve(call)`` is what the program says, asked before each call: True, or False, or why not.
+    ``until(record)`` is asked after each call that was run: True ends the run with what is done, as
+    ``Stop`` does where a handler returns it, and ``run.stop()``. ``guard`` watches for circles,
+    ``limit`` counts calls of the model, ``orphans`` says what becomes of calls without a result (see
+    ``streamnorm.repair``). ``service_id(turn)`` finds the name under which the service keeps the
+    conversation itself; ``on_conflict`` what to do if the history keeps it, too.
     """
 
     def __init__(
@@ -88,21 +90,30 @@ class ToolLoop:
             approve, until, guard, spool or Spool(), orphans, service_ids,
         )  # fmt: skip
 
+    @property
+    def asks(self) -> bool:
+        """Is there a tool that needs a person's consent?"""
+        return any(tool.consent is not False for tool in self.setup.handlers.values())
+
     def run(
         self,
         said: Said = None,
         *,
         conversation: str | Conversation | None = None,
         run: str | None = None,
+        decisions: Iterable[Decision] = (),
     ) -> Run:
         """The user says something; or nothing, to go on where a conversation stopped.
+
+        ``decisions`` are people's answers to what a run before this one asked (``Approval``). What is
+        allowed is run, once; what is denied is answered so; what is not decided on waits.
 
         ``conversation`` is its id in the history, or a ``Conversation`` of yours, which then grows.
         ``run`` names this run; the same name again stores nothing twice.
         """
         if isinstance(conversation, Conversation) and self.history is not None:
             raise UsageError("with a history a conversation is named by its id")
-        return Run(self.setup, said, conversation, run or uuid.uuid4().hex)
+        return Run(self.setup, said, conversation, run or uuid.uuid4().hex, decisions)
 
 
 def _stack(

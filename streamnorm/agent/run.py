@@ -3,34 +3,44 @@
 Rule: only a whole call that the client is to run is run, once, after its turn has ended well. Its
 result, or what went wrong, goes back in the order of the calls. ``Finish`` is heard when what led
 to it is stored. No task group and no cancel scope is open while the reader has control.
+
+Calls that need a person's consent are told as ``Approval`` when everything else of their turn is done
+and stored, and the run ends as "paused". A run with ``Decision``s takes them up; see ``consent``.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..conversation import Conversation, Text, Turn
 from ..encoding.pairs import UNAVAILABLE, Repair
 from ..errors import UsageError
 from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
+from ..fold import Approval, Decision, Denied
 from ..history.settled import Settled
+from ..notes import INFO, log
+from ..tools import ToolResult
 from .acting import STOPPED, Acting
 from .artifacts import artifact_tools
 from .circles import LoopGuard, Verdict
 from .client_tools import own
+from .consent import checked
 from .ledger import Ledger
 from .outgoing import closed, is_last, opened
 from .setup import Setup
 
-__all__ = ["Outcome", "Run", "Said"]
+__all__ = ["Heard", "Outcome", "Run", "Said"]
 
 Said: TypeAlias = str | Turn | None
+Heard: TypeAlias = Event | Settled | Approval | Denied | ToolResult
 Outcome: TypeAlias = Literal[
-    "running", "finished", "limit", "stopped", "broken", "failed", "cancelled"
+    "running", "finished", "paused", "limit", "stopped", "broken", "failed", "cancelled"
 ]
+
+UNASKED = "not run: nobody approved it"
 
 ASK_AGAIN = (
     "Your call of {name} could not be read ({why}) and was not run. "
@@ -39,10 +49,19 @@ ASK_AGAIN = (
 
 
 class Run:
-    """One run of a loop: an async iterator of events, and of ``Settled`` where a tool was run."""
+    """One run of a loop: an async iterator of events, and of ``Settled`` where a tool was run.
+
+    ``Approval`` is told of calls that wait for a person, at the end; ``Denied``, and the ``ToolResult``
+    of a call that was decided on before, where a decision is taken up.
+    """
 
     def __init__(
-        self, setup: Setup, said: Said, conversation: str | Conversation | None, run: str
+        self,
+        setup: Setup,
+        said: Said,
+        conversation: str | Conversation | None,
+        run: str,
+        decisions: Iterable[Decision] = (),
     ) -> None:
         if not isinstance(said, str | Turn | None):
             raise UsageError(f"say a text, a Turn or nothing, not {type(said).__name__}")
@@ -50,7 +69,7 @@ class Run:
             raise UsageError(
                 f"a conversation is its id or a Conversation, not {type(conversation).__name__}"
             )
-        self._setup, self._said = setup, said
+        self._setup, self._said, self._decisions = setup, said, checked(decisions)
         self.id = run
         self.name = conversation if isinstance(conversation, str) else uuid.uuid4().hex
         self.conversation = (
@@ -60,11 +79,12 @@ class Run:
         self.end: Finish | Failed | None = None  # the last event of the last stream
         self.settled: list[Settled] = []
         self._ledger = Ledger(setup, self.name, run)
-        self._queue: deque[Event | Settled] = deque()
+        self._queue: deque[Heard] = deque()
         self._acting = Acting(setup, self.name, run, self._ledger.settled, self._queue.append)
         self._step: Callable[[], Awaitable[None]] = self._begin
         self._events: Any = None  # the stream that is read
         self._heard: list[Event] = []
+        self._calls: Sequence[ToolCall] = ()  # that are this run's to answer
         self._asked = 0
         self._busy = False
 
@@ -73,7 +93,7 @@ class Run:
     def __aiter__(self) -> Run:
         return self
 
-    async def __anext__(self) -> Event | Settled:
+    async def __anext__(self) -> Heard:
         if self._busy:
             raise UsageError("this run is being read already")
         self._busy = True
@@ -143,11 +163,35 @@ class Run:
             self.conversation = stored
         if self._setup.system is not None:
             self.conversation.system = self._setup.system
-        said = Turn("user", (Text(self._said),)) if isinstance(self._said, str) else self._said
-        self._ledger.resume(self.conversation, said)
-        if said is None and not self._is_open():
-            raise UsageError("there is nothing to go on with: say something")
+        about = self._ledger.matched(self.conversation, self._decisions.values())
+        waiting = {
+            id: call
+            for id, call in self._ledger.untold(self.conversation, self._turn).items()
+            if self._acting.asks(call) is not None
+        }
+        self._tell_again(call for id, call in about.items() if id not in waiting)
+        if not waiting:
+            self._go_on()
+        elif self._acting.is_stopped:
+            self.outcome = "stopped"  # before anything was done
+        else:
+            await self._decide(waiting)
+            self._step = self._take_up
+
+    @property
+    def _turn(self) -> Turn | None:
+        """What is said, as a turn."""
+        return Turn("user", (Text(self._said),)) if isinstance(self._said, str) else self._said
+
+    def _go_on(self) -> None:
+        """Ask, with the results that nobody was told yet, and what is said."""
+        self._ledger.resume(self.conversation, self._turn)
         self._step = self._ask
+        if self._said is None and not self._is_open():
+            if not self._decisions:
+                raise UsageError("there is nothing to go on with: say something")
+            self._queue.append(Finish("stop"))  # all was decided and answered before
+            self.outcome = "finished"
 
     def _is_open(self) -> bool:
         last = self.conversation.turns[-1] if self.conversation.turns else None
@@ -187,6 +231,7 @@ class Run:
             return self._queue.append(last)
         turn = Turn.from_events(self._heard)
         self.conversation.add(turn)
+        self._calls = turn.calls
         await self._ledger.answered(self.conversation, turn)
         self._queue.append(last)
         await self._follow(turn, last)
@@ -213,18 +258,71 @@ class Run:
 
     async def _admit(self) -> None:
         """Ask for each call of the last turn; those that will run are told before they do."""
-        await self._acting.admit(self.conversation.turns[-1].calls)
+        await self._acting.admit(self._calls)
+        self._acting.start()
         self._step = self._act
 
     async def _act(self) -> None:
         """Run the calls of the last turn; their results go back in the order of the calls."""
-        calls = self.conversation.turns[-1].calls
-        await self._acting.serve(calls)
-        await self._tell(calls)
+        await self._acting.serve()
         if self._acting.is_stopped:
-            await self._halt("stopped")
+            return await self._halt("stopped")
+        await self._tell([call for call in self._calls if call.id not in self._acting.waiting])
+        if self._acting.waiting:
+            await self._pause()
         else:
             self._step = self._ask
+
+    # --- calls that wait for a person -------------------------------------------------------------
+
+    async def _decide(self, waiting: dict[str, ToolCall]) -> None:
+        """What was said about the calls that wait. Who says something else has not agreed to them."""
+        acting, self._calls = self._acting, list(waiting.values())
+        for id, call in waiting.items():
+            if id in self._decisions and not acting.is_stopped:
+                await acting.decide(call, self._decisions[id])
+            elif self._said is not None:
+                acting.refuse(call, UNASKED)
+            else:
+                acting.waiting[call.id] = acting.asks(call) or ""
+        await self._ledger.claim(acting.claims())
+        acting.start()
+
+    async def _take_up(self) -> None:
+        """Run what was allowed; then the run goes on, or waits for what is not decided yet."""
+        await self._acting.serve()
+        calls = [call for call in self._calls if call.id not in self._acting.waiting]
+        records = [record for _, record in self._acting.taken(calls)]
+        self._calls = ()
+        self.settled += records
+        self._queue.extend(records)
+        self._ledger.journal += records
+        if self._acting.waiting:
+            self._ledger.resume(self.conversation, None)
+            await self._pause()
+        else:
+            self._go_on()
+
+    def _tell_again(self, calls: Iterable[ToolCall]) -> None:
+        """What came of calls that are decided on once more; they are not run again."""
+        for call in calls:
+            ids = {"conversation": self.name, "run": self.id, "call_id": call.id}
+            log(INFO, "approval.repeated", **ids, name=call.name)
+            if (told := self._ledger.outcome_of(self.conversation, call)) is not None:
+                self._queue.append(told)
+
+    async def _pause(self) -> None:
+        """The end for now: what is done is kept, and only then is anybody asked."""
+        await self._ledger.finish(self.conversation, self._acting.withheld)
+        asked = [
+            Approval(id, own(call), self._acting.waiting[call.id])
+            for id, call in self._ledger.open(self.conversation).items()
+            if call.id in self._acting.waiting
+        ]
+        ids = {"conversation": self.name, "run": self.id}
+        log(INFO, "loop.paused", **ids, call_ids=[approval.call.id for approval in asked])
+        self._queue.extend(asked)
+        self.outcome = "paused"
 
     async def _halt(self, outcome: Outcome, why: str = STOPPED) -> None:
         """The end: calls that were not run stay so, and what is done is kept."""
@@ -250,20 +348,21 @@ class Run:
 
     def _give_back(self, calls: Iterable[ToolCall]) -> None:
         pairs = self._acting.taken(calls)
-        self.conversation.results([r.result(call, self._setup.spool) for call, r in pairs])
+        self._calls = ()
+        if pairs:
+            self.conversation.results([r.result(call, self._setup.spool) for call, r in pairs])
         records = [record for _, record in pairs]
         self.settled += records
         self._ledger.given(records)
 
     def _abandon(self) -> None:
-        """Leave a conversation that can be gone on with: no call of it stays unanswered."""
+        """Leave a conversation that can be gone on with: what this run began is answered."""
         self.outcome = "cancelled"
-        last = self.conversation.turns[-1] if self.conversation.turns else None
-        if last is not None and last.role == "assistant" and last.calls:
-            for call in last.calls:
-                if call.id not in self._acting.done:
-                    self._acting.refuse(call, UNAVAILABLE)
-            self._give_back(last.calls)
+        calls = [call for call in self._calls if call.id not in self._acting.waiting]
+        for call in calls:
+            if call.id not in self._acting.done:
+                self._acting.refuse(call, UNAVAILABLE)
+        self._give_back(calls)
 
     def _ask_again(self, broken: BrokenToolCall) -> None:
         why = f"{broken.reason}: {broken.detail}" if broken.detail else broken.reason

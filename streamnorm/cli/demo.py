@@ -93,7 +93,8 @@ def _choose(provider: str, paths: list[Path]) -> Path:
 
 def _has_call(provider: str, path: Path) -> bool:
     from ..takes.format import read_take
-    from .play import pipe_for, play
+    from ..takes.pipe import pipe_for
+    from .play import play
 
     take = read_take(path)
     events = [event for batch in play(take, pipe_for(take, provider)) for event in batch]
@@ -103,7 +104,8 @@ def _has_call(provider: str, path: Path) -> bool:
 def _show(provider: str, path: Path, style: Style, pace: float) -> tuple[list[ToolCall], bool]:
     from ..events import ToolCall
     from ..takes.format import read_take
-    from .play import pipe_for, play
+    from ..takes.pipe import pipe_for
+    from .play import play
     from .replay import is_trouble
     from .view import View
 

@@ -7,7 +7,6 @@ the same. Every word of the wire is cleaned before it is printed.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -28,6 +27,7 @@ from ..events import (
 )
 from ..notes import NOTES
 from ..text.shown import clean, escape_json, shorten
+from ..text.written import json_text
 
 if TYPE_CHECKING:
     from ..takes.format import Take
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     take = parse_take(sys.stdin.buffer.read(), name="stdin") if stdin else read_take(args.file)
     facts = survey(take, args.provider)
     if args.json:
-        print(escape_json(json.dumps(asdict(facts), ensure_ascii=False)))
+        print(escape_json(json_text(asdict(facts))))
     else:
         style = style_for(sys.stdout, args.color)
         print("\n".join(_lines(facts, style)))
@@ -147,7 +147,7 @@ def survey(take: Take, provider: str | None = None) -> Survey:
     >>> facts.provider, facts.events, facts.reason
     ('openai_chat', {'stream_start': 1, 'text_delta': 1, 'failed': 1}, 'truncated')
     """
-    from .play import pipe_for
+    from ..takes.pipe import pipe_for
 
     pipe = pipe_for(take, provider)
     heard: list[tuple[float, Event]] = []

@@ -8,22 +8,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ..normalizer import Normalizer
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..events import Event
+    from ..normalizer import Normalizer
     from ..takes.format import Take
 
-__all__ = ["pipe_for", "play"]
+__all__ = ["play"]
 
 LONGEST_WAIT = 60.0  # seconds; a take must not be able to hang its reader
-
-
-def pipe_for(take: Take, provider: str | None = None) -> Normalizer:
-    """The pipe for a take: the provider that was asked for, or the take's own, or told by bytes."""
-    return Normalizer(provider or take.provider or "auto", seed=take.seed)
 
 
 def play(take: Take, pipe: Normalizer, *, pace: float = 0.0) -> Iterator[list[Event]]:

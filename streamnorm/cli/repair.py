@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..encoding.pairs import ORPHANS, Orphans
 from ..errors import UsageError
 from ..text.shown import clean
+from ..text.written import json_ascii
 
 if TYPE_CHECKING:
     from ..encoding.repair import Repaired
@@ -90,16 +91,20 @@ def _bytes(file: str) -> bytes:
 
 def _parsed(data: bytes, file: str) -> Any:
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file} is no JSON: {error}") from error
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def _text(repaired: Repaired, data: bytes) -> bytes:
     if not repaired.report:
         return data
     # ASCII, so that halves of surrogate pairs in it are written as they were read.
-    return json.dumps(repaired.body, indent=2).encode("ascii") + b"\n"
+    return json_ascii(repaired.body, in_lines=True) + b"\n"
 
 
 def _write(data: bytes, out: str | None) -> None:

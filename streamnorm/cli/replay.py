@@ -108,8 +108,9 @@ def _mention(take: Take, args: argparse.Namespace) -> None:
 
 def _as_json(take: Take, args: argparse.Namespace) -> int:
     from ..events import event_to_json
+    from ..takes.pipe import pipe_for
     from ..text.shown import escape_json
-    from .play import pipe_for, play
+    from .play import play
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # JSON, whatever the locale says
@@ -123,7 +124,8 @@ def _as_json(take: Take, args: argparse.Namespace) -> int:
 
 
 def _as_view(take: Take, args: argparse.Namespace) -> int:
-    from .play import pipe_for, play
+    from ..takes.pipe import pipe_for
+    from .play import play
     from .style import style_for
     from .view import View
 

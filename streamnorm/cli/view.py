@@ -7,7 +7,6 @@ parallel calls cannot garble each other. Of several choices the first flows, the
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import TYPE_CHECKING, Any, TextIO, assert_never
 
@@ -33,6 +32,7 @@ from ..events import (
 )
 from ..notes import NOTES
 from ..text.shown import clean, display_width, shorten
+from ..text.written import json_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -312,6 +312,6 @@ def _shown(value: Any) -> str:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json_spaced(value)
     except (TypeError, ValueError, RecursionError):  # numbers or nesting beyond what json writes
         return ""

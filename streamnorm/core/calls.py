@@ -56,7 +56,9 @@ from .mint import Mint
 __all__ = ["FUNCTION", "TABLE", "Call", "Calls", "Evidence", "Kind", "State"]
 
 Out: TypeAlias = list[Event]
-Place: TypeAlias = tuple[int, Any]  # of a call, where the wire has places: choice and index
+Place: TypeAlias = tuple[
+    int, Any
+]  # of a call, where the wire has places: choice and its words for it
 
 
 class State(IntEnum):
@@ -701,8 +703,10 @@ class Calls:
         closed, empty = call.state is CLOSED, not call.raw.strip()
         if empty and self.lost:
             return _LOST
-        again = call.minted and call.wire_id is not None  # under the id of another
-        if not closed and self.closes and (empty or again or call.kind.key is not None):
+        # Only a whole object is told without its closing mark, and only where nothing else is odd.
+        odd = empty or call.kind.key is not None or (self.lost and not call.stated)
+        odd = odd or (call.minted and call.wire_id is not None)  # under the id of another
+        if not closed and self.closes and odd:
             return _cut(reason, "the wire never closed this call")
         if empty or (call.kind.key is not None and not closed):
             return None if reason in _NORMAL else _cut(reason, f"no end of it came, {_how(reason)}")

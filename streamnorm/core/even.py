@@ -94,8 +94,7 @@ class Repairs:
 def change(data: bytes, path: tuple[str | int, ...], quirk: Quirk) -> bytes:
     """``data`` with the value at ``path`` replaced by what ``quirk`` makes of it."""
     if not path:
-        changed = quirk(data)
-        return b"null" if changed is None else changed
+        return quirk(data) or b"null"
     step, *rest = path
     try:
         if isinstance(step, int):

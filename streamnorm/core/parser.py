@@ -50,6 +50,7 @@ Word: TypeAlias = Callable[[Any, Out], None]
 # All that msgspec can raise for bytes from outside.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 plain = msgspec.json.Decoder().decode
+_REPLACED = "bytes that are not UTF-8 were replaced"
 
 
 class Payload(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -112,12 +113,12 @@ class Parser:
     decode: ClassVar[Decode]
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
+    _loss: str  # what the payload that is being read lacks
 
     def __init__(self, calls: Calls, scribe: Scribe) -> None:
         self.calls = calls
         calls.closes = bool(self.EVIDENCE.closed_by)
         self.scribe = scribe
-        self._loss = ""  # what the payload that is being read lacks
         self.decoded = False  # payloads came without their framing, and so without its end mark
         self.even_objects = False  # its arguments came as objects, not as text
         self.reason: FinishReason | None = None
@@ -179,8 +180,8 @@ class Parser:
         """Any data of any event: a word, an even payload, an odd one, or one we do not know."""
         if (word := self.WORDS.get(data.strip())) is not None:
             return word(self, out)
-        if event == "error" and not self.TYPE_FIELD and b'"error"' not in data:
-            data = b'{"error":' + data + b"}"  # where kinds are no words, the event's name is one
+        if event == "error" and b'"error"' not in data:
+            data = b'{"error":' + data + b"}"  # only the event's name says what it is
         self._loss, objects = "", self.scribe.counts["args.object"]
         try:
             payload = self._evened(data, event)
@@ -209,7 +210,7 @@ class Parser:
             self._doubt(self._plain(data), why)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
-        kindless = isinstance(payload, dict) and self.TYPE_FIELD and self.TYPE_FIELD not in payload
+        kindless = isinstance(payload, dict) and self.TYPE_FIELD not in payload
         if kindless and (error := payload.get("error")):  # a gateway's own, in nobody's kind
             raise StreamFailed(_plain_failure(error))
         if self._may_be_of_a_call(payload, data):
@@ -266,8 +267,7 @@ class Parser:
             data.decode()
         except UnicodeDecodeError:  # in a key, where the decoder does not complain of it
             return self.only_utf8(data)
-        untyped = event and str(error) == f"Object missing required field `{self.TYPE_FIELD}`"
-        if untyped and repairs.begin((self.TYPE_FIELD,)):
+        if str(error) == f"Object missing required field `{self.TYPE_FIELD}`":
             return even.with_field(data, self.TYPE_FIELD, event)
         complaint = even.complaint(error)
         row = None if complaint.unknown else self.QUIRKS.get(complaint.where)
@@ -323,7 +323,7 @@ class Parser:
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
         self.scribe.note("wire.bad_utf8")
         self.scribe.counts["wire.bad_utf8"] += replaced - 1
-        self._loss = "bytes that are not UTF-8 were replaced"
+        self._loss = _REPLACED
         return text.encode()
 
     def _without_halves(
@@ -341,7 +341,7 @@ class Parser:
         try:
             return plain(data), data
         except UnicodeDecodeError:
-            self.calls.lossy = "bytes that are not UTF-8 were replaced"
+            self.calls.lossy = _REPLACED
             return self.sound(self.only_utf8(data))
         except msgspec.DecodeError as error:
             mended, unmasked = self._without_halves(data, error)
@@ -354,10 +354,10 @@ class Parser:
         except UnicodeDecodeError:
             self.scribe.note("wire.bad_utf8")
             text = bytes(raw).decode("utf-8", "replace")
-            self.calls.lossy = self.calls.lossy or "bytes that are not UTF-8 were replaced"
-            if call is not None:
-                self.calls.taint(call, self.calls.lossy)
-                self.calls.lossy = ""
+            if call is None:
+                self.calls.lossy = _REPLACED
+            else:
+                self.calls.taint(call, _REPLACED)
         return "" if text == "null" else text
 
     def _plain(self, data: bytes) -> Any:
@@ -378,8 +378,7 @@ def _plain_failure(error: Any) -> Failure:
 
 def _tags(parser: type[Parser]) -> set[Any]:
     """The kinds of payload that a wire's types are tagged with."""
-    configs = (getattr(kind, "__struct_config__", None) for kind in parser.KINDS)
-    return {config.tag for config in configs if config is not None}
+    return {kind.__struct_config__.tag for kind in parser.KINDS}  # type: ignore[attr-defined]
 
 
 def plainly(data: bytes) -> Any:

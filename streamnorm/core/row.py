@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from ..errors import UsageError
+from .complete import lacking
 
 __all__ = ["Item", "Key", "Part", "Provider", "Refusals"]
+
+T = TypeVar("T")
 
 # The modules of a provider. A module named here has a constant of that name: PARSER, ENCODER, …
 Part: TypeAlias = Literal["parser", "encoder", "messages", "server", "script"]
@@ -117,21 +121,41 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     server: str | None = None
     script: str | None = None
 
-    def part(self, part: Part) -> Any:
-        """What one of its modules is for: ``part("encoder")`` is the encoder class."""
+    def part(self, part: Part, base: type[T]) -> type[T]:
+        """What one of its modules is for: ``part("encoder", Encoder)`` is the encoder class."""
+        module, word = self._module(part), part.upper()
+        found = getattr(module, word, None)
+        if found is None:
+            raise self._unusable(f"{module.__name__} has no {word}")
+        if not isinstance(found, type) or not issubclass(found, base):
+            raise self._unusable(
+                f"{word} of {module.__name__} is no class that builds on "
+                f"{base.__module__}.{base.__name__}"
+            )
+        if missing := lacking(found, base):
+            raise self._unusable(f"{word} of {module.__name__} lacks {', '.join(missing)}")
+        return found
+
+    def _module(self, part: Part) -> ModuleType:
         module: str | None = getattr(self, part)
         if module is None:
             raise UsageError(f"{self.name} cannot {dict(_CAN)[part]}; it can {', '.join(self.can)}")
         try:
-            return getattr(import_module(module), part.upper())
+            return import_module(module)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise UsageError(f"{self.name} cannot be used: {module} fails with {why}") from error
+            raise self._unusable(f"{module} fails with {why}") from error
+
+    def _unusable(self, why: str) -> UsageError:
+        return UsageError(f"{self.name} cannot be used: {why}")
 
     @property
     def items(self) -> tuple[Item, ...]:
         """The wire types that call tools or bring their outputs."""
-        items: tuple[Item, ...] = getattr(import_module(self.parser), "ITEMS", ())
+        module = self._module("parser")
+        items: tuple[Item, ...] = getattr(module, "ITEMS", ())
+        if not isinstance(items, tuple) or not all(isinstance(item, Item) for item in items):
+            raise self._unusable(f"ITEMS of {module.__name__} is no tuple of Items")
         return items
 
     @property

@@ -10,7 +10,6 @@ and every SDK's own. So errors are told apart by where their class comes from (`
 
 from __future__ import annotations
 
-import base64
 import enum
 import io
 import os
@@ -22,6 +21,7 @@ from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
+from ..text.written import in_base64
 from .runtime import in_thread, unwind
 
 __all__ = [
@@ -396,7 +396,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
+        return in_base64(value)
     if isinstance(value, enum.Enum):
         return value.value
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -168,7 +168,7 @@ class Encoder:
 
     def system(self, said: Said) -> list[Entry]:
         """A system turn in the midst of a conversation, on a wire that has such a thing."""
-        raise NotImplementedError
+        raise self.cannot("a system message in the midst of a conversation", "leave it out")
 
     def user(self, said: Said) -> list[Entry]:
         raise NotImplementedError
@@ -189,13 +189,13 @@ class Encoder:
         return [entry for part in said.parts for entry in PARTS[type(part)](self, part)]
 
     def text(self, part: Text) -> list[Entry]:
-        raise NotImplementedError
+        raise self.cannot("a text by itself", "its encoder has no text()")
 
     def reasoning(self, part: Reasoning) -> list[Entry]:
-        raise NotImplementedError
+        raise self.cannot("reasoning by itself", "its encoder has no reasoning()")
 
     def called(self, part: Called) -> list[Entry]:
-        raise NotImplementedError
+        raise self.cannot("a call by itself", "its encoder has no called()")
 
     def hosted_result(self, part: ProviderToolResult) -> list[Entry]:
         """What the provider's own tool gave goes back as it came."""

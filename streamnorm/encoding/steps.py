@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..errors import UsageError
+from ..text.written import json_spaced, json_text
 
 __all__ = [
     "Call",
@@ -88,12 +89,18 @@ class Call:
         """The argument text; ``spaced`` as most models write it."""
         if self.raw is not None:
             return self.raw
-        comma, colon = (", ", ": ") if spaced else (",", ":")
-        return json.dumps(self.arguments, ensure_ascii=False, separators=(comma, colon))
+        try:
+            return (json_spaced if spaced else json_text)(self.arguments)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"the arguments of {self.name!r} are no JSON ({error}); "
+                "with_raw() takes any text in place of them"
+            ) from error
 
     def value(self) -> Any:
         """The arguments for a wire that tells them as an object."""
         if self.raw is None:
+            self.written()  # or say that they are no JSON
             return self.arguments
         try:
             return json.loads(self.raw)

@@ -64,7 +64,9 @@ class Teller:
         raise NotImplementedError
 
     def think(self, text: str) -> Told:
-        raise NotImplementedError
+        raise UsageError(
+            f"{self.name} tells no thoughts: leave think() out, or choose another wire"
+        )
 
     def call(self, call: Call) -> Told:
         raise NotImplementedError

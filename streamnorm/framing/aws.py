@@ -26,9 +26,8 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 from zlib import crc32
 
-import msgspec
-
 from ..framing import Fields
+from ..text.written import json_bytes
 
 __all__ = [
     "BROKEN", "CONTENT_TYPE", "ERROR", "EXCEPTION", "EventStream", "Frames", "read_headers", "resealed",
@@ -65,7 +64,7 @@ class Around(NamedTuple):
 
     def put(self, payload: bytes) -> bytes:
         if not self.json:
-            payload = msgspec.json.encode(payload.decode("utf-8", "replace"))
+            payload = json_bytes(payload.decode("utf-8", "replace"))
         return self.before + (payload or b"{}") + self.after
 
 
@@ -171,7 +170,7 @@ class EventStream(Frames):
         return around.put(data[body : at + total - 4])
 
     def _broke(self, why: str, frames: list[bytes]) -> None:
-        frames.append(msgspec.json.encode({BROKEN: why}))
+        frames.append(json_bytes({BROKEN: why}))
 
     def _learn(self, heading: bytes) -> Around:
         around = _around(read_headers(heading))
@@ -218,7 +217,7 @@ def resealed(frame: bytes, change: Callable[[bytes], bytes]) -> bytes:
     body = frame[PRELUDE:-4]
     changed = change(body)
     assert len(changed) == len(body)  # the lengths in the prelude have a checksum of their own
-    return frame if changed == body else _sealed(frame[:PRELUDE] + changed)
+    return _sealed(frame[:PRELUDE] + changed)
 
 
 def _sealed(frame: bytes) -> bytes:
@@ -313,4 +312,4 @@ _KINDS: dict[Any, Callable[[dict[str, Value]], tuple[bytes, bytes]]] = {
 
 
 def _json(value: Value | None) -> bytes:
-    return msgspec.json.encode(value if value is None else str(value))
+    return json_bytes(value if value is None else str(value))

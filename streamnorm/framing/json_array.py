@@ -40,8 +40,7 @@ class JsonArray:
         """The elements that ended in this chunk."""
         elements: list[bytes] = []
         begin = 0 if self._depth > 1 else None
-        at = self._skip if chunk else 0
-        self._skip -= at
+        at, self._skip = self._skip, 0
         while True:
             match = (_inside if self._in_string else _outside).search(chunk, at)
             if match is None:
@@ -69,7 +68,7 @@ class JsonArray:
                     begin = None
                 elif self._depth <= 0:
                     self._depth, self.closed = 0, True
-        self._skip += max(0, at - len(chunk))
+        self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])
         return elements
@@ -90,10 +89,10 @@ class JsonArray:
         self._held.append(last)
         whole = b"".join(self._held)
         self._held, self._size = [], 0
-        self.overflow = self.overflow or len(whole) > self._limit
+        self.overflow = len(whole) > self._limit
         return whole
 
     def _hold(self, piece: bytes) -> None:
         self._held.append(piece)
         self._size += len(piece)
-        self.overflow = self.overflow or self._size > self._limit
+        self.overflow = self._size > self._limit

@@ -33,7 +33,7 @@ class Lines:
         lines = [b"".join(self._held), *others]
         rest = lines.pop()
         self._held, self._size = [rest], len(rest)
-        return self._up_to_limit([line for line in map(bytes.strip, lines) if line])
+        return [line for line in map(bytes.strip, self._up_to_limit(lines)) if line]
 
     def rest(self) -> list[bytes]:
         """The last line, if the input ended without a line end."""
@@ -50,6 +50,7 @@ class Lines:
         return Fields(frame)
 
     def _up_to_limit(self, lines: list[bytes]) -> list[bytes]:
+        """Of lines as they came: the white space around them counts, as it does while it is held."""
         for number, line in enumerate(lines):
             if len(line) > self._limit:
                 self.overflow = True

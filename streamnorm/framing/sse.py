@@ -11,11 +11,12 @@ bench``); the tests use it and a small reference reader as judges.
 
 from __future__ import annotations
 
-from ..framing import Fields
+from ..framing import CR, LF, Fields
 
 __all__ = ["SSE", "read"]
 
 _BOM = b"\xef\xbb\xbf"
+_IGNORED = {b"id", b"retry"}  # fields of the specification that say nothing to us
 
 
 class SSE:
@@ -28,8 +29,8 @@ class SSE:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
-        self.single_lines = True  # the frames of the last chunk have one line each, for sure
-        self._held_lines = False  # a line ended in what is held
+        self.single_lines = False  # the frames of the last chunk have one line each, for sure
+        self._even = True  # those before had: every other line was blank
         self._limit = limit
         self._held: list[bytes] = []  # pieces of the block that has not ended
         self._size = 0
@@ -40,30 +41,30 @@ class SSE:
         """The blocks that ended in this chunk."""
         if self._start is not None:
             chunk = self._without_bom(chunk)
-        if self._cr or b"\r" in chunk:
+        if self._cr or CR in chunk:
             if not self._cr and (blocks := self._single_lines(chunk)) is not None:
                 return blocks
             chunk = self._only_lf(chunk)
         held = self._held
         if held and chunk[:1] == b"\n" == held[-1][-1:]:  # the blank line itself was cut in two
             held[-1], chunk = held[-1][:-1], b"\n" + chunk
-        blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
-        inner = chunk.count(b"\n") - 2 * (len(blocks) - 1)
-        self.single_lines = not (inner or self._held_lines)
-        if len(blocks) > 1:
-            self._held_lines = bool(inner) and b"\n" in blocks[-1]
-        elif inner:
-            self._held_lines = True
+        blocks = self._split(chunk)
         if len(blocks) == 1:
             return self._hold(chunk)
-        if held:
-            held.append(blocks[0])
-            blocks[0] = b"".join(held)
-        rest = blocks.pop()
-        self._held = [rest] if rest else []
-        self._size = len(rest)
-        if len(chunk) > self._limit or len(blocks[0]) > self._limit:
-            return self._up_to_limit(blocks)
+        return self._ended(blocks, len(chunk))
+
+    def _split(self, chunk: bytes) -> list[bytes]:
+        """What stands between blank lines. Where every other line is blank, as on most wires, the
+        lines tell it: finding one byte takes less than half the time of finding two (``make bench``)."""
+        if self._even:
+            lines = chunk.split(b"\n")
+            if len(lines) & 1 and not any(lines[1::2]):
+                self.single_lines = True
+                return lines[::2]
+        self.single_lines = False
+        blocks = chunk.split(b"\n\n")  # the search is the split: looking first would scan twice
+        if len(blocks) > 2:
+            self._even = LF not in blocks[1]  # the first may be the end of one
         return blocks
 
     def _single_lines(self, chunk: bytes) -> list[bytes] | None:
@@ -75,15 +76,22 @@ class SSE:
             return None  # a line has ended: this may be the second half of a blank one
         blocks = chunk.split(b"\r\n\r\n")
         lines = b"".join(blocks)
-        if len(blocks) == 1 or len(chunk) > self._limit or b"\n" in lines or b"\r" in lines:
+        if LF in lines or CR in lines:
             return None
-        self.single_lines, self._held_lines = not self._held_lines, False
+        self.single_lines = True
+        return self._ended(blocks, len(chunk))
+
+    def _ended(self, blocks: list[bytes], size: int) -> list[bytes]:
+        """Of the blocks of so many bytes the first began in what is held; the last has not ended."""
         if self._held:
             blocks[0] = b"".join((*self._held, blocks[0]))
+            self.single_lines = self.single_lines and LF not in blocks[0]
         rest = blocks.pop()
         self._held = [rest] if rest else []
         self._size = len(rest)
-        return blocks if len(blocks[0]) <= self._limit else self._up_to_limit(blocks)
+        if size > self._limit or len(blocks[0]) > self._limit:
+            return self._up_to_limit(blocks)
+        return blocks
 
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
@@ -137,8 +145,7 @@ class SSE:
         elif not chunk:
             return chunk
         self._cr = chunk[-1:] == b"\r"
-        chunk = chunk.replace(b"\r\n", b"\n")
-        return chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _without_bom(self, chunk: bytes) -> bytes:
         start = (self._start or b"") + chunk
@@ -152,13 +159,14 @@ class SSE:
 def read(block: bytes) -> Fields:
     """One block by the specification: fields, comments, several data lines.
 
-    ``error:`` is no field of the specification, but a server was seen to report errors so.
+    ``error:`` is no field of the specification, but a server was seen to report errors so. A line
+    of any other name is to be ignored, and is counted: it may be the data of a damaged stream.
 
-    >>> read(b": hi\\nevent: x\\ndata: 1\\ndata:2")
-    Fields(data=b'1\\n2', event='x', comments=1, error=None)
+    >>> read(b": hi\\nevent: x\\ndata: 1\\ndata:2\\ndat: 3")
+    Fields(data=b'1\\n2', event='x', comments=1, error=None, strays=1)
     """
     data: list[bytes] = []
-    event, comments, error = b"", 0, None
+    event, comments, error, strays = b"", 0, None, 0
     for line in block.split(b"\n"):
         field, colon, value = line.partition(b":")
         value = value[1:] if value[:1] == b" " else value
@@ -170,5 +178,7 @@ def read(block: bytes) -> Fields:
             error = value
         elif not field and colon:
             comments += 1
+        elif line and field not in _IGNORED:
+            strays += 1
     joined = b"\n".join(data) if data else None
-    return Fields(joined, event.decode("utf-8", "replace"), comments, error)
+    return Fields(joined, event.decode("utf-8", "replace"), comments, error, strays)

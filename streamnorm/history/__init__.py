@@ -17,6 +17,7 @@ from .base import CallState, Committed, History, Stored
 from .errors import (
     CommitConflict,
     ConversationMoved,
+    ForeignDecision,
     ForeignResult,
     HistoryConflict,
     HistoryError,
@@ -38,6 +39,7 @@ __all__ = [
     "CommitConflict",
     "Committed",
     "ConversationMoved",
+    "ForeignDecision",
     "ForeignResult",
     "History",
     "HistoryConflict",

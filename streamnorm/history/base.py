@@ -116,6 +116,11 @@ class History(abc.ABC):
         """Keep what a handler gave, before its turn is committed. Twice is once."""
 
     @abc.abstractmethod
+    async def claim(self, conversation: str, records: Sequence[Settled]) -> bool:
+        """Keep these records, all or none, unless one of their calls has a record or a result: then
+        False. Of several who claim a call, on whatever machine, one is told True."""
+
+    @abc.abstractmethod
     async def hand_over(
         self,
         conversation: str,

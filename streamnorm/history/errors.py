@@ -3,6 +3,7 @@
     HistoryError
     ├── UnknownConversation      no conversation of that id
     ├── ForeignResult            a result for a call that this conversation does not have
+    ├── ForeignDecision          an answer to a question that was never asked in this conversation
     ├── CommitConflict           the same (conversation, run, sequence) with other content, or a gap
     ├── ConversationMoved        somebody else has appended since it was loaded
     ├── HistoryConflict          the service keeps this conversation, and so does this history
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from ..conversation import Turn
 
 __all__ = [
-    "CommitConflict", "ConversationMoved", "ForeignResult", "HistoryConflict", "HistoryError",
-    "NotStorable", "StoreCorrupt", "StoreFull", "StoreReadOnly", "StoreUnavailable",
+    "CommitConflict", "ConversationMoved", "ForeignDecision", "ForeignResult", "HistoryConflict",
+    "HistoryError", "NotStorable", "StoreCorrupt", "StoreFull", "StoreReadOnly", "StoreUnavailable",
     "UnknownConversation", "WrongVersion",
 ]  # fmt: skip
 
@@ -44,6 +45,10 @@ class UnknownConversation(HistoryError):
 
 class ForeignResult(HistoryError):
     """A result for a call that this conversation does not have, or that has its result already."""
+
+
+class ForeignDecision(HistoryError):
+    """A decision on a call that this conversation does not have."""
 
 
 class CommitConflict(HistoryError):

@@ -25,6 +25,7 @@ import msgspec
 from ..conversation import Turn
 from ..errors import UsageError
 from ..events import Provenance
+from ..text.written import in_base64, json_ascii
 from ..tools import Media
 from .errors import NotStorable, StoreCorrupt
 from .settled import Settled
@@ -77,7 +78,7 @@ def settled_from_bytes(data: bytes) -> Settled:
 def _written(value: Any) -> bytes:
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview))
-        return json.dumps(_packed(plain), separators=(",", ":"), allow_nan=False).encode("ascii")
+        return json_ascii(_packed(plain))
     except (TypeError, ValueError, RecursionError) as error:
         raise NotStorable(f"this cannot be stored as JSON: {error}") from error
 
@@ -93,11 +94,11 @@ def _packed(value: Any) -> Any:
 def _pack_text(text: str) -> Any:
     if _half(text) is None:
         return text
-    return {MARK: "text", "base64": _base64(text.encode("utf-8", "surrogatepass"))}
+    return {MARK: "text", "base64": in_base64(text.encode("utf-8", "surrogatepass"))}
 
 
 def _pack_bytes(data: bytes) -> Any:
-    return {MARK: "bytes", "base64": _base64(bytes(data))}
+    return {MARK: "bytes", "base64": in_base64(bytes(data))}
 
 
 def _pack_number(number: float) -> Any:
@@ -157,7 +158,3 @@ _UNPACK: dict[str, Callable[[dict[str, Any]], Any]] = {
     "media": _unpack_record,
     "artifact": _unpack_record,
 }
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")

@@ -10,6 +10,10 @@ changed all the same says so, and its results have one of these shapes:
 
 ``inline=False`` shows the model a handle instead of the content, and the model reads through the
 artifact tools (``streamnorm.agent.artifacts``). Calls of those are marked, so that nobody greps a grep.
+
+``edited`` are the arguments that a person put in the place of the model's before the call was run. The
+record stays that of the call as the model made it: its checksum pairs it with a stored turn that nobody
+changes, and which may be signed by the provider. The result says what was really run.
 """
 
 from __future__ import annotations
@@ -18,12 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import msgspec
-
 from ..errors import UsageError
 from ..events import Provenance, ToolCall
 from ..text.canonical import checksum
 from ..text.exact import Refused, parse
+from ..text.written import json_text
 from ..tools import Media, ToolResult, only_whole
 from .spool import Artifact, Spool
 
@@ -35,6 +38,7 @@ HANDLE = (
     "[not shown: {what}. Read it with artifact_head, artifact_tail, artifact_grep, artifact_read or "
     'artifact_count and callId "{id}".]'
 )
+EDITED = "The user changed the arguments before allowing this call. It was run with {arguments}"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -42,7 +46,8 @@ class Settled:
     """One call that has settled: with results, or with an ``error``.
 
     ``id`` is the correlation key that the provider gave, ``started`` the time of day in seconds and
-    ``seconds`` how long the handler took. ``arguments`` may be given as JSON text.
+    ``seconds`` how long the handler took. ``arguments`` may be given as JSON text. ``edited`` are
+    those that it was run with, if a person changed them.
 
     >>> record = Settled("call_1", "weather", '{"city": "Oslo"}', Artifact.of("7 degrees"))
     >>> record.arguments, record.checksum[:8]
@@ -62,6 +67,7 @@ class Settled:
     started: float | None
     seconds: float | None
     from_artifact_tool: bool
+    _edited: dict[str, Any] | None
     checksum: str  # sha256 over the name and the canonical arguments, as that of the call itself
 
     def __init__(
@@ -77,6 +83,7 @@ class Settled:
         started: float | None = None,
         seconds: float | None = None,
         from_artifact_tool: bool = False,
+        edited: dict[str, Any] | None = None,
     ) -> None:
         if not (isinstance(id, str) and isinstance(name, str) and id and name):
             raise UsageError(
@@ -89,6 +96,7 @@ class Settled:
             "results": _shaped(results, from_artifact_tool), "inline": inline, "error": error,
             "provenance": provenance or Provenance("natural"), "started": started,
             "seconds": seconds, "from_artifact_tool": from_artifact_tool,
+            "_edited": None if edited is None else _object(edited, name),
             "checksum": checksum(name, said),
         }  # fmt: skip
         for field, value in values.items():
@@ -109,6 +117,12 @@ class Settled:
         return own
 
     @property
+    def edited(self) -> dict[str, Any] | None:
+        """What it was run with instead, as a copy; None: with what the model said."""
+        own: dict[str, Any] | None = fresh(self._edited)
+        return own
+
+    @property
     def is_intact(self) -> bool:
         """Does it still say what it said when the call settled?"""
         return self.checksum == checksum(self.name, self._arguments)
@@ -116,7 +130,7 @@ class Settled:
     def to_dict(self) -> dict[str, Any]:
         """All of it by name, with its ``kind``; values are as they are."""
         told = {f.name.lstrip("_"): getattr(self, f.name) for f in fields(self)}
-        return {"kind": self.kind, **told, "arguments": self.arguments}
+        return {"kind": self.kind, **told, "arguments": self.arguments, "edited": self.edited}
 
     def __repr__(self) -> str:
         told = ((k, v) for k, v in self.to_dict().items() if k not in ("kind", "checksum"))
@@ -136,13 +150,14 @@ class Settled:
         """What goes back to the provider. ``call`` is the call as it was heard, with its echo."""
         self.check()
         if call is None:
-            raw = msgspec.json.encode(self._arguments).decode()
+            raw = json_text(self._arguments)
             call = ToolCall(0, self.id, self.name, self.arguments, raw, provenance=self.provenance)
         elif (call.id, call.checksum) != (self.id, self.checksum):
             raise UsageError(f"this record is of {self.id!r} ({self.name}), not of {call.id!r}")
         if self.error is not None:
-            return ToolResult.for_call(call, self.error, is_error=True)
-        return ToolResult.for_call(call, self._output(spool or Spool()), inline=self.inline)
+            return ToolResult.for_call(call, self._noted(self.error), is_error=True)
+        output = self._noted(self._output(spool or Spool()))
+        return ToolResult.for_call(call, output, inline=self.inline)
 
     def check(self) -> None:
         """Raise if this is not what the call settled with."""
@@ -160,6 +175,18 @@ class Settled:
     def _output(self, spool: Spool) -> Any:
         shown = [self._shown(item, spool) for item in self._items()]
         return shown if isinstance(self.results, tuple) else shown[0] if shown else ""
+
+    def _noted(self, output: Any) -> Any:
+        """With a word on what was run, if it is not what the model said."""
+        if self._edited is None:
+            return output
+        note = EDITED.format(arguments=json_text(self._edited))
+        if isinstance(output, str):
+            return f"{note}\n{output}"
+        items = output if isinstance(output, list) else [output]
+        if any(isinstance(item, Media) for item in items):
+            return [note, *items]
+        return {"note": note, "output": output}
 
     def _shown(self, item: str | Artifact | Media, spool: Spool) -> Any:
         if not isinstance(item, Artifact):

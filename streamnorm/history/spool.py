@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import msgspec
 
 from ..errors import StreamnormError, UsageError
+from ..text.halves import decoded
+from ..text.written import json_bytes
 
 __all__ = ["Artifact", "ArtifactMissing", "Spool"]
 
@@ -140,7 +142,7 @@ class Spool:
         if artifact.form == "bytes":
             return data
         if artifact.form == "json":
-            return msgspec.json.decode(data)
+            return decoded(data, msgspec.json.decode)
         return data.decode(*_ENCODING)
 
     def _keep(self, chunks: Iterable[bytes], handle: str) -> None:
@@ -182,7 +184,7 @@ def as_bytes(content: Any) -> tuple[bytes, Form]:
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content), "bytes"
     try:
-        return msgspec.json.encode(content), "json"
+        return json_bytes(content), "json"
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"content of type {type(content).__name__} cannot be kept ({error}); "

@@ -56,7 +56,7 @@ ADD_CALL = (
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
 FIND_CALL = (
-    "SELECT seq, position, checksum, answered FROM streamnorm_calls"
+    "SELECT seq, position, checksum, answered, settled IS NOT NULL FROM streamnorm_calls"
     " WHERE conversation = ? AND id = ? ORDER BY seq DESC, position DESC LIMIT 1"
 )
 ANSWER = (
@@ -91,6 +91,10 @@ CALLS = (
 )
 ALL = "SELECT id FROM streamnorm_conversations ORDER BY key"
 DELETE = "DELETE FROM streamnorm_conversations WHERE id = ?"
+
+
+class _Taken(Exception):
+    """A call that is to be claimed has a record or a result."""
 
 
 class Database(Protocol):
@@ -166,6 +170,28 @@ class SQLHistory(History):
 
         await self._write(job)
         self.at("journalled")
+
+    async def claim(self, conversation: str, records: Sequence[Settled]) -> bool:
+        written = [(record, rows.settled_to_bytes(record)) for record in records]
+
+        def job(db: Database) -> bool:
+            key = _found(db, self.LOCK, conversation)[0]
+            for record, data in written:
+                seq, position, _, answered, is_settled = _called(
+                    db, key, record.id, record.checksum, conversation
+                )
+                if answered is not None or is_settled:
+                    raise _Taken
+                db.execute(SETTLE, (data, _digest(data), key, seq, position))
+            self.at("journal")
+            return True
+
+        try:
+            claimed = await self._write(job)
+        except _Taken:  # raised, so that nothing of it is kept
+            return False
+        self.at("journalled")
+        return claimed
 
     async def hand_over(
         self,

@@ -28,7 +28,7 @@ from ..encoding.messages import (
     gathered,
 )
 from ..encoding.pairs import ORPHANS, Asked, Given, Orphans, Repair, paired
-from ..errors import UsageError
+from ..errors import EncodeError, UsageError
 from ..events import Failed, ToolCall
 from ..normalizer import Normalizer
 from ..text.written import json_bytes
@@ -103,7 +103,9 @@ def to_messages(
     """
     wire = wire_of(provider)
     mended = mend(conversation, orphans=orphans).conversation
-    entries: list[Entry] = wire.request(mended)[wire.container]
+    entries = wire.request(mended).get(wire.container)
+    if not isinstance(entries, list):
+        raise EncodeError(f"requests to {provider} have no list of messages in {wire.container!r}")
     return entries
 
 
@@ -118,7 +120,7 @@ def from_messages(provider: str, body: Any) -> Mended:
     name, messages = messages_of(provider, body)
     entries = messages.entries(body)
     if not isinstance(entries, list | str):
-        raise UsageError(f"this body has no list of {messages.container!r}")
+        raise UsageError(f"this body has no list of {messages.container!r}, as those of {name} do")
     beside = messages.system(body) if isinstance(body, dict) else None
     reading = _Reading(name)
     for step in gathered(SystemSaid, "system", messages.content(beside, "system")):

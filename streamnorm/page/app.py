@@ -7,9 +7,8 @@
     GET  /api/cut/{name}?at=N        what is heard if the wire ends after N bytes
     POST /api/uploads                a file as the body; answers like a take, with a name for cuts
     GET  /api/chats                  the chats that are kept, the latest first
-    POST /api/chat                   {"id","messages","provider","live"}: a run of the loop begins
+    POST /api/chat                   {"id","messages","approvals","provider","live"}: a run begins
     GET  /api/chat/{id}/log          what was told in a chat, and what is; ``ui.router`` has the rest
-    POST /api/chat/{id}/approval     {"call","approved"}: a person's answer
     POST /api/ai-sdk, /api/ag-ui     the same loop for other people's clients: see protocols.py
 
 Rule: each endpoint checks what came, asks one thing of the modules beside this one, and answers in
@@ -22,7 +21,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -36,14 +35,13 @@ from .. import __version__
 from ..errors import StreamnormError
 from ..providers import AUTO, PROVIDERS
 from ..text.shown import shorten
-from ..ui.inbox import parse_body
 from ..ui.router import chat_router
 from .answers import answer, problem
-from .chat import ME, Chats, Model, Talk, chosen
+from .chat import ME, Chats, Model, Talk, chosen, owned
 from .dissect import cut, dissect
 from .origins import LOCAL, Guard
 from .protocols import protocol_routers
-from .scripted import SUGGESTIONS, TOOLS, Scripted, needs_approval
+from .scripted import SUGGESTIONS, TOOLS, Scripted
 from .takes import LARGEST_UPLOAD, Takes, scripted_wires
 
 if TYPE_CHECKING:
@@ -73,14 +71,16 @@ def create_app(
     """The application. ``live`` are models by provider; ``chats`` is where chats are kept, in memory
     unless given; ``more`` are routes of one's own."""
     chats, scripted, live = chats or Chats(), scripted or Scripted(), live or {}
-    talk = Talk(partial(chosen, scripted=scripted, live=live), TOOLS, needs_approval, chats.history)
+    talk = Talk(partial(chosen, scripted=scripted, live=live), TOOLS, chats.history)
     cross_site = bool(origins)  # those are checked before it comes to this
     routers = [
         chat_router(
             talk, protocol="plain", path="/api/chat", owner=lambda request: ME, log=chats.log,
             error_text=lambda failed: failed.error, max_body=LARGEST_MESSAGE, cross_site=cross_site,
         ),
-        *protocol_routers(scripted, TOOLS, needs_approval, log=chats.log, cross_site=cross_site),
+        *protocol_routers(
+            scripted, TOOLS, log=chats.log, history=chats.history, cross_site=cross_site
+        ),
     ]  # fmt: skip
     chat_routes = [route for router in routers for route in router.routes]
 
@@ -97,7 +97,7 @@ def create_app(
 
     app = Starlette(
         routes=[
-            *more, *_Page(takes).routes(), *_Talk(talk, chats, live).routes(), *chat_routes,
+            *more, *_Page(takes).routes(), *_Chats(chats, live).routes(), *chat_routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, hosts=hosts, origins=origins)],
@@ -157,17 +157,16 @@ class _Page:
         return take
 
 
-class _Talk:
+class _Chats:
     """What the page asks about its chats; the router answers what is told in them."""
 
-    def __init__(self, talk: Talk, chats: Chats, live: Mapping[str, Model]) -> None:
-        self._talk, self._chats, self._live = talk, chats, live
+    def __init__(self, chats: Chats, live: Mapping[str, Model]) -> None:
+        self._chats, self._live = chats, live
 
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/api/config", self.config),
             Route("/api/chats", self.listing),
-            Route("/api/chat/{id}/approval", self.decide, methods=["POST"]),
         ]
 
     async def config(self, request: Request) -> Response:
@@ -180,21 +179,13 @@ class _Talk:
         return answer({**facts, "suggestions": SUGGESTIONS})
 
     async def listing(self, request: Request) -> Response:
-        names = (await self._chats.history.conversations())[-MOST_CHATS:]
-        return answer([{"id": name, "title": await self._title(name)} for name in reversed(names)])
+        names = [n for n in await self._chats.history.conversations() if owned(n)[0] == ME]
+        last = reversed(names[-MOST_CHATS:])
+        return answer([{"id": name, "title": await self._title(name)} for name in last])
 
     async def _title(self, name: str) -> str:
         first = await self._chats.history.load(name, until=1)
         return shorten(first.turns[0].text, TITLE) if first.turns else name
-
-    async def decide(self, request: Request) -> Response:
-        said = await _message(request)
-        call, approved = said.get("call"), said.get("approved")
-        if not isinstance(call, str) or not isinstance(approved, bool):
-            raise HTTPException(400, "call: the id of the call; approved: true or false")
-        if not self._talk.decide(request.path_params["id"], call, approved):
-            raise HTTPException(404, "nobody waits for that: it was answered, or its run is over")
-        return answer({"taken": True})
 
 
 # --- what came ------------------------------------------------------------------------------------
@@ -214,10 +205,6 @@ async def _body(request: Request, most: int) -> bytes:
         if left < 0:
             raise HTTPException(413, f"more than {most // 1024} KiB: too large to take here")
     return b"".join(chunks)
-
-
-async def _message(request: Request) -> dict[str, Any]:
-    return parse_body(await _body(request, LARGEST_MESSAGE))  # or BadBody, which is told
 
 
 def _provider(request: Request) -> str | None:

@@ -2,41 +2,42 @@
 
 The router and its log do the rest: who hears what, who comes back after which entry, who stops it.
 
-Rule: the loop is the library's own ``ToolLoop``. Only whole calls are run, and here some of them only
-when a person agreed: the question is told like everything else, and the run waits for its answer.
-The conversation is in a history, so that a server that was started again knows what was said.
+Rule: the loop is the library's own ``ToolLoop``. Only whole calls are run, and some of them only when
+a person agreed: the question ends the run like everything else that is told, and the answer is a run
+of its own. The conversation is in a history, so that a server that was started again knows what was
+said and what is asked.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..agent.client_tools import ClientTool
 from ..agent.loop import ToolLoop
+from ..agent.run import Run
 from ..conversation import Conversation
 from ..edge.stream import Stream
 from ..errors import StreamnormError, UsageError
-from ..events import Failed, ToolCall
-from ..fold import Approval, Denied, Said
+from ..events import Failed
+from ..fold import Said
 from ..history.base import History
 from ..history.sqlite import MemoryHistory, SQLiteHistory
 from ..tools import Tool
 from ..ui import Item
 from ..ui.log import EventLog, MemoryLog, SQLiteLog
 from ..ui.router import Chat
+from .protocols import PATHS
 from .takes import scripted_wires
 
-__all__ = ["ME", "Chats", "Choose", "Model", "Talk", "chosen"]
+__all__ = ["ME", "Chats", "Choose", "Model", "Talk", "chosen", "owned"]
 
 Model = Callable[[Conversation, str], Stream]
 Choose = Callable[[Mapping[str, Any]], tuple[str, Model]]
 
 ME = "local"  # the server listens on one machine, for whoever sits there
 MOST_TURNS = 8
-DENIED = "the person did not agree"
 KEPT_FOR = 30 * 24 * 3600.0  # seconds after the last word of a chat
 LEASE = 3.0  # seconds: a server that was killed and started again need not be waited for
 
@@ -56,7 +57,8 @@ class Chats:
     async def open(self) -> None:
         """Make the file what it should be, and forget the conversations whose chats are gone."""
         for name in await self.history.conversations():  # first: it wants a file of its own
-            if not await self.log.streams(owner=ME, chat=name):
+            owner, chat = owned(name)
+            if not await self.log.streams(owner=owner, chat=chat):
                 await self.history.delete(name)
 
     async def aclose(self) -> None:
@@ -64,110 +66,57 @@ class Chats:
         await self.history.aclose()
 
 
-class Talk:
-    """The loop behind the router: one run for each thing that a person says."""
+def owned(name: str) -> tuple[str, str]:
+    """Whose conversation this is, and which chat: those of other people's clients say it.
 
-    def __init__(
-        self,
-        choose: Choose,
-        tools: Iterable[ClientTool],
-        ask: Callable[[str], bool],
-        history: History,
-    ) -> None:
-        self.choose, self.tools, self.ask, self.history = choose, tuple(tools), ask, history
-        self._waiting: dict[tuple[str, str], asyncio.Future[bool]] = {}
-
-    def __call__(self, chat: Chat) -> _Answer:
-        """The items of one answer."""
-        return _Answer(self, chat)
-
-    async def agreed(self, chat: str, call: ToolCall) -> bool:
-        """Wait for a person's word about a call."""
-        waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting[chat, call.id] = waiting
-        try:
-            return await waiting
-        finally:
-            del self._waiting[chat, call.id]
-
-    def decide(self, chat: str, call: str, approved: bool) -> bool:
-        """That word. False: nobody asked, or it was answered before."""
-        waiting = self._waiting.get((chat, call))
-        if waiting is None or waiting.done():
-            return False
-        waiting.set_result(approved)
-        return True
-
-
-class _Answer:
-    """The items of one run: its events, and the questions that it asks in the meantime.
-
-    A run that waits for an answer tells nothing, so it is read by a task of its own.
+    >>> owned("6:ai-sdk:c1"), owned("c1")
+    (('ai-sdk', 'c1'), ('local', 'c1'))
     """
+    for owner in PATHS:
+        prefix = f"{len(owner)}:{owner}:"
+        if name.startswith(prefix):
+            return owner, name.removeprefix(prefix)
+    return ME, name
 
-    def __init__(self, talk: Talk, chat: Chat) -> None:
-        self._talk, self._chat = talk, chat
-        self._items: asyncio.Queue[Item | None] = asyncio.Queue(maxsize=1)
-        self._task: asyncio.Task[None] | None = None
 
-    def __aiter__(self) -> _Answer:
-        return self
+class Talk:
+    """The loop behind the router: one run for each thing that a person says or decides."""
 
-    async def __anext__(self) -> Item:
-        if self._task is None:
-            self._task = asyncio.create_task(self._told())
-        item = await self._items.get()
-        if item is None:
-            await self._task  # raises what went wrong
-            raise StopAsyncIteration
-        return item
+    def __init__(self, choose: Choose, tools: Iterable[ClientTool], history: History) -> None:
+        self.choose, self.tools, self.history = choose, tuple(tools), history
 
-    async def aclose(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+    async def __call__(self, chat: Chat) -> AsyncIterator[Item]:
+        """The items of one answer."""
+        return self._told(chat)
 
-    async def _told(self) -> None:
+    async def _told(self, chat: Chat) -> AsyncIterator[Item]:
         try:
-            await self._run()
+            provider, model = self.choose(chat.inbox.body)
+            said = _last_said(chat)
+            if said is not None:
+                yield Said(said, provider)
+            async with self._run(chat, said, provider, model) as run:
+                async for heard in run:
+                    yield heard
         except (StreamnormError, OSError) as problem:
-            await self._items.put(Failed("transport", str(problem)))
-        except Exception:
-            await self._items.put(None)
-            raise
-        await self._items.put(None)
+            yield Failed("transport", str(problem))
 
-    async def _run(self) -> None:
-        said = _last_said(self._chat.conversation)
-        provider, model = self._talk.choose(self._chat.inbox.body)
-        await self._items.put(Said(said, provider))
-
+    def _run(self, chat: Chat, said: str | None, provider: str, model: Model) -> Run:
         def send(conversation: Conversation, tools: list[Tool]) -> Stream:
             return model(conversation, provider)
 
-        loop = ToolLoop(
-            send, self._talk.tools, limit=MOST_TURNS, approve=self._approved,
-            history=self._talk.history, persist="call",
-        )  # fmt: skip
-        async with loop.run(said, conversation=self._chat.id) as run:
-            async for heard in run:
-                await self._items.put(heard)
-
-    async def _approved(self, call: ToolCall) -> bool | str:
-        if not self._talk.ask(call.name):
-            return True
-        await self._items.put(Approval(call.id, call))
-        if await self._talk.agreed(self._chat.id, call):
-            return True
-        await self._items.put(Denied(call, DENIED))
-        return DENIED
+        loop = ToolLoop(send, self.tools, limit=MOST_TURNS, history=self.history, persist="call")
+        return loop.run(said, conversation=chat.id, decisions=chat.inbox.approvals.values())
 
 
-def _last_said(conversation: Conversation) -> str:
-    last = conversation.turns[-1] if conversation.turns else None
-    if last is None or last.role != "user" or not last.text.strip():
-        raise UsageError("say something: the last message is not the user's, or it is empty")
-    return last.text
+def _last_said(chat: Chat) -> str | None:
+    """What the user said last, or nothing if it is an answer to what was asked."""
+    last = chat.conversation.turns[-1] if chat.conversation.turns else None
+    if last is not None and last.role == "user" and last.text.strip():
+        return last.text
+    if chat.inbox.approvals:
+        return None
+    raise UsageError("say something: the last message is not the user's, or it is empty")
 
 
 def chosen(

@@ -20,22 +20,18 @@ from ..normalizer import Normalizer
 from ..notes import NOTES
 from ..opening import framed_by
 from ..providers import AUTO, parsers_of
+from ..takes.pipe import pipe_for
 
 if TYPE_CHECKING:
     from ..takes.format import Take
 
-__all__ = ["cut", "dissect", "pipe_for", "spans"]
+__all__ = ["cut", "dissect", "spans"]
 
 STEP = 0.06  # seconds between frames of a take that has no times
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 LEVELS = {10: "debug", 20: "info", 30: "warning"}
 SNIFFED = 80
 LARGEST_EVENT = 16 * 1024 * 1024
-
-
-def pipe_for(take: Take, provider: str | None = None) -> Normalizer:
-    """The pipe for a take: the provider that was asked for, or the take's own, or told by bytes."""
-    return Normalizer(provider or take.provider or AUTO, seed=take.seed)
 
 
 def dissect(take: Take, provider: str | None = None) -> dict[str, Any]:

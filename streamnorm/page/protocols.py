@@ -4,8 +4,8 @@
     POST /api/ag-ui      AG-UI (``HttpAgent``)
 
 Rule: nothing is built here. It is the library's ``ToolLoop`` behind its ``chat_router``, as anybody
-would put them into a program; ``examples/web`` shows the other end. Tools that need a person's
-consent are refused here: the page of ``streamnorm serve`` is where somebody can be asked.
+would put them into a program; ``examples/web`` shows the other end. Where a tool needs a person's
+consent, the clients' own approvals ask and answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..agent.client_tools import ClientTool
 from ..agent.loop import ToolLoop
 from ..conversation import Conversation
 from ..edge.stream import Stream
-from ..events import ToolCall
+from ..history.base import History
 from ..providers import PROVIDERS
 from ..tools import Tool
 from ..ui.log import EventLog
@@ -26,18 +26,17 @@ from ..ui.router import ChatRouter, chat_router
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["protocol_routers"]
+__all__ = ["PATHS", "protocol_routers"]
 
 PATHS = {"ai-sdk": "/api/ai-sdk", "ag-ui": "/api/ag-ui"}
-REFUSED = "a person has to agree first, and nobody can be asked here"
 
 
 def protocol_routers(
     model: Callable[[Conversation, str], Stream],
     tools: Iterable[ClientTool],
-    ask: Callable[[str], bool],
     *,
     log: EventLog,
+    history: History,
     cross_site: bool = False,
 ) -> list[ChatRouter]:
     """A router for each protocol. ``cross_site``: origins are checked by the caller."""
@@ -46,10 +45,7 @@ def protocol_routers(
     def send(conversation: Conversation, declared: list[Tool]) -> Stream:
         return model(conversation, wire)
 
-    def approve(call: ToolCall) -> bool | str:
-        return REFUSED if ask(call.name) else True
-
-    loop = ToolLoop(send, tools, approve=approve)
+    loop = ToolLoop(send, tools, history=history, persist="call")
     return [
         chat_router(
             loop, protocol=name, path=path, log=log, cross_site=cross_site,

@@ -20,7 +20,7 @@ from ..encoding.steps import Step
 from ..testing import call, cut, interleave, missing_id, say, script, think
 from ..tools import ToolResult
 
-__all__ = ["SUGGESTIONS", "TOOLS", "Scripted", "needs_approval"]
+__all__ = ["SUGGESTIONS", "TOOLS", "Scripted"]
 
 Steps = list[Step]
 Scene = Callable[[str, list[ToolResult]], Steps]
@@ -49,12 +49,10 @@ def delete_files(pattern: str) -> dict[str, Any]:
     return {"pattern": pattern, "deleted": 3}
 
 
-TOOLS = (ClientTool.from_function(get_weather), ClientTool.from_function(delete_files))
-
-
-def needs_approval(name: str) -> bool:
-    """Does a person have to agree before this tool runs?"""
-    return name == "delete_files"
+TOOLS = (
+    ClientTool.from_function(get_weather),
+    ClientTool.from_function(delete_files, consent=True),  # a person has to agree
+)
 
 
 # --- the model ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..encoding.teller import Teller
 from ..errors import RecordingError
 from ..providers import PROVIDERS, rows_with
 from ..takes.format import Take, parse_take, read_take
@@ -84,7 +85,7 @@ def _reader(path: Path) -> Callable[[], Take]:
 
 def scripted_wires() -> list[str]:
     """The wires on which scripts with tools can be told."""
-    return [row.name for row in rows_with("script") if row.tools]
+    return [row.name for row in rows_with("script", Teller) if row.tools]
 
 
 def _scripted() -> dict[str, Callable[[], Take]]:

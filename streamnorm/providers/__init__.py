@@ -106,7 +106,7 @@ def parsers_of(name: str) -> tuple[type[Parser], ...]:
     if name == AUTO:
         return _all_parsers()
     row = provider_row(name)
-    return tuple(provider_row(wire).part("parser") for wire in (name, *row.also))
+    return tuple(provider_row(wire).part("parser", Parser) for wire in (name, *row.also))
 
 
 def _all_parsers() -> tuple[type[Parser], ...]:
@@ -114,28 +114,28 @@ def _all_parsers() -> tuple[type[Parser], ...]:
     global _seen
     rows()
     if not _seen.parsers:
-        for name, why in _failing("parser").items():
+        for name, why in _failing("parser", Parser).items():
             _plugins.give_up(name, why)
-        parsers = tuple(row.part("parser") for row in rows())
+        parsers = tuple(row.part("parser", Parser) for row in rows())
         _seen = _seen._replace(parsers=parsers)
     return _seen.parsers
 
 
-def rows_with(part: Part) -> tuple[Provider, ...]:
+def rows_with(part: Part, base: type[object]) -> tuple[Provider, ...]:
     """All rows that have such a module; one of another package that fails is told, and left out."""
-    failing = _failing(part)
+    failing = _failing(part, base)
     for name, why in failing.items():
         _plugins.warn(name, why)
     return tuple(row for row in rows() if getattr(row, part) and row.name not in failing)
 
 
-def _failing(part: Part) -> dict[str, str]:
-    """The packages whose module for this part cannot be imported, and why."""
+def _failing(part: Part, base: type[object]) -> dict[str, str]:
+    """The packages whose module for this part cannot be used, and why."""
     found: dict[str, str] = {}
     for name, row in _plugins.rows().items():
         try:
             if getattr(row, part) is not None:
-                row.part(part)
+                row.part(part, base)
         except UsageError as error:
             found[name] = str(error)
     return found

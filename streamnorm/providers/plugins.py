@@ -15,6 +15,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..core.row import Provider
 from ..notes import WARNING, Scribe
 
@@ -74,7 +76,17 @@ class Plugins:
             raise TypeError(f"it is a {type(row).__name__}, and neither a row nor has PROVIDER")
         if row.name != point.name:
             raise ValueError(f"the entry point is {point.name!r}, its row is {row.name!r}")
+        _check(row)
         return row
+
+
+def _check(row: Provider) -> None:
+    """A value of another type than its field wants would fail much later, and elsewhere."""
+    msgspec.convert(msgspec.to_builtins(row), Provider)
+    try:
+        row.path.format(model="")
+    except (LookupError, ValueError):
+        raise ValueError(f"its path {row.path!r} may hold {{model}} and nothing else") from None
 
 
 def _entry_points() -> list[EntryPoint]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import json
 import os
 import re
 import secrets as random_source
@@ -25,14 +24,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 
-import msgspec
-
 from ..errors import RecordingError, UsageError
 from ..framing import sniff
 from ..framing.aws import Frames, resealed
 from ..notes import WARNING, Scribe
 from ..providers import PROVIDERS
 from ..text.shown import clean
+from ..text.written import json_bytes, sse
 from .redact import (
     SHORTEST,
     Headers,
@@ -204,16 +202,16 @@ class Recorder:
     def _begin(self, kind: str) -> None:
         body = _BODIES.get(kind, _Container)(self._redactor)
         facts = self._facts | ({"container": "chunks"} if body.CONTAINER else {})
-        self._write(b": streamnorm " + _json(facts) + b"\n")
+        self._write(b": streamnorm " + json_bytes(facts) + b"\n")
         self._body = body
 
     def _payload(self, payload: dict[str, Any]) -> None:
-        data = msgspec.json.encode(payload)
+        data = json_bytes(payload)
         row = PROVIDERS.get(self._provider)
         lines = row is not None and row.lines  # those of all others go into events
         if self._body is None:
             self._begin("json" if lines else "text")
-        self._chunk(data + b"\n" if lines else b"data: " + data + b"\n\n")
+        self._chunk(data + b"\n" if lines else sse(data))
 
     def _last(self, finished: bool) -> None:
         if self._body is None:
@@ -311,10 +309,6 @@ def _facts(
     return {key: value for key, value in facts.items() if value not in (None, {})}
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
 def _mark(at: float) -> bytes:
     return b": +%.3f\n" % at
 
@@ -369,8 +363,8 @@ class _Events:
 
     def trailer(self, facts: dict[str, Any]) -> bytes:
         if self._last in b"\r\n":
-            return b": streamnorm " + _json(facts) + b"\n"
-        return b"\n: streamnorm " + _json(facts | {"open_line": True}) + b"\n"
+            return b": streamnorm " + json_bytes(facts) + b"\n"
+        return b"\n: streamnorm " + json_bytes(facts | {"open_line": True}) + b"\n"
 
     def _placed(self, at: float, data: bytes) -> bytes:
         data = self._disguised(self._held + data)
@@ -411,14 +405,14 @@ class _Container:
         return _boxed(at, self._redactor.flush())
 
     def trailer(self, facts: dict[str, Any]) -> bytes:
-        return b": streamnorm " + _json(facts) + b"\n"
+        return b": streamnorm " + json_bytes(facts) + b"\n"
 
 
 def _boxed(at: float, data: bytes) -> bytes:
     if not data:
         return b""
     try:
-        kind, text = b"text", _json(data.decode())
+        kind, text = b"text", json_bytes(data.decode())
     except UnicodeDecodeError:
         kind, text = b"base64", base64.b64encode(data)
     return _mark(at) + b"event: " + kind + b"\ndata: " + text + b"\n\n"

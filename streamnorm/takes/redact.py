@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -33,6 +32,7 @@ from urllib.parse import (
 )
 
 from ..providers import PROVIDERS
+from ..text.written import json_spaced
 
 __all__ = [
     "Redactor",
@@ -139,8 +139,8 @@ def _for_json(char: str) -> set[str]:
     units = char.encode("utf-16-be")
     codes = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
     once = {"".join("\\u" + code for code in codes), "".join("\\u" + c.upper() for c in codes)}
-    once |= {json.dumps(char, ensure_ascii=False)[1:-1]} | ({"\\/"} if char == "/" else set())
-    return once | {json.dumps(way, ensure_ascii=False)[1:-1] for way in once}
+    once |= {json_spaced(char)[1:-1]} | ({"\\/"} if char == "/" else set())
+    return once | {json_spaced(way)[1:-1] for way in once}
 
 
 def _for_html(char: str) -> Iterator[str]:
@@ -531,11 +531,16 @@ def kept_headers(
     others: dict[str, int] = {}
     for name, value in _pairs(headers):
         if name in names or name.startswith(families):
-            kept[redactor.clean_text(name)] = redactor.clean_text(value)
+            kept[_whole(redactor.clean_text(name))] = _whole(redactor.clean_text(value))
         else:
-            shown = redactor.clean_text(name)
+            shown = _whole(redactor.clean_text(name))
             others[shown] = others.get(shown, 0) + len(value)
     return kept, others
+
+
+def _whole(text: str) -> str:
+    """Text for every reader of JSON: some clients make halves of bytes that are no UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _pairs(headers: Headers | None) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, Protocol, Self, TypeAlias
 
 from ..errors import UsageError
+from ..text.written import json_bytes
 
 __all__ = ["Answer", "Received", "Server", "Transport", "transport"]
 
@@ -266,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer = self.server.answers.next(Received(self.command, self.path, headers, content))
         except UsageError as error:
-            said = json.dumps({"error": {"message": str(error)}}).encode()
+            said = json_bytes({"error": {"message": str(error)}})
             answer = Answer(500, "application/json", [said])
         self._send(answer)
 

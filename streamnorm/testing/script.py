@@ -140,7 +140,7 @@ class Turns:
         return Server(self._answering(provider))
 
     def _answering(self, provider: str) -> Callable[[int], Answer]:
-        provider_row(provider).part("script")  # or say now that there is none
+        provider_row(provider).part("script", Teller)  # or say now that there is none
         return lambda number: self.turn(number).answer(provider)
 
     def turn(self, number: int) -> Script:
@@ -154,9 +154,7 @@ class Turns:
 
 def _teller(script: Script, provider: str) -> Teller:
     """One answer in the words of that provider."""
-    row = provider_row(provider)
-    teller: type[Teller] = row.part("script")
-    return teller(script.key)
+    return provider_row(provider).part("script", Teller)(script.key)
 
 
 # --- telling --------------------------------------------------------------------------------------

@@ -34,15 +34,13 @@ class Balance:
         if not self.is_even(fragments):
             return False
         if self._whole is None:
-            self._whole = _is_object("".join(fragments))
+            self._whole = _is_json("".join(fragments))
         return self._whole
 
     def is_even(self, fragments: Sequence[str]) -> bool:
         """Do these fragments, of which the first ones may be known, end with their object?"""
-        for number in range(self._seen, len(fragments)):
-            if self._hopeless:
-                break
-            self._look(fragments[number])
+        for text in fragments[self._seen :]:
+            self._look(text)
         self._seen = len(fragments)
         return self._even and not self._hopeless
 
@@ -51,7 +49,7 @@ class Balance:
         if self._escaped and text:
             self._escaped, at = False, 1
         while at < len(text):
-            if self._even or not (self._depth or self._quoted):
+            if not self._depth:
                 at = self._between(text, at)
             elif self._quoted:
                 at = self._through_string(text, at)
@@ -91,8 +89,9 @@ class Balance:
         return found.end()
 
 
-def _is_object(text: str) -> bool:
+def _is_json(text: str) -> bool:
     try:
-        return type(msgspec.json.decode(text)) is dict
+        msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return False
+    return True

@@ -7,8 +7,9 @@ must keep their digits.
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from .written import json_spaced
 
 __all__ = ["canonical", "checksum"]
 
@@ -30,7 +31,7 @@ def _canonical(value: Any, out: list[str]) -> None:
     if type(value) is dict:
         mark = "{"
         for key in sorted(value, key=_utf16):
-            out.append(f"{mark}{_string(key)}:")
+            out.append(f"{mark}{json_spaced(key)}:")
             _canonical(value[key], out)
             mark = ","
         out.append("}" if value else "{}")
@@ -42,19 +43,15 @@ def _canonical(value: Any, out: list[str]) -> None:
             mark = ","
         out.append("]" if value else "[]")
     elif type(value) is str:
-        out.append(_string(value))
+        out.append(json_spaced(value))
     elif type(value) is float:
         out.append(_number(value))
     else:
-        out.append(json.dumps(value))
+        out.append(json_spaced(value))
 
 
 def _utf16(key: str) -> bytes:
     return key.encode("utf-16-be", "surrogatepass")
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _number(number: float) -> str:
@@ -75,7 +72,6 @@ def _shortest(number: float) -> tuple[str, int]:
     """The shortest digits that mean this double, and where the decimal point stands in them."""
     mantissa, _, exponent = repr(number).partition("e")
     whole, _, rest = mantissa.partition(".")
-    rest = "" if rest == "0" else rest
     digits = (whole + rest).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + rest) - len(digits))
     return digits.rstrip("0"), point

@@ -43,7 +43,6 @@ _escape = re.compile(
 # Private planes 15 and 16, in blocks of as many characters as there are halves.
 _PRIVATE, _BLOCK = 0xF0000, 0x800
 _private = re.compile("[\U000f0000-\U0010ffff]")
-_escaped_private = re.compile(rb"\\u[dD][bB][8-9a-fA-F][0-9a-fA-F]\\u", re.S)
 
 
 class Mask:
@@ -121,8 +120,6 @@ def replaced(data: bytes) -> bytes:
 def _spelt(data: bytes) -> str:
     """The text in which private characters are to be looked for, escaped ones among it."""
     text = data.decode("utf-8", "replace")
-    if _escaped_private.search(data) is None:
-        return text
     pairs = re.findall(r"\\u([dD][bB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})", text)
     return text + "".join(join(chr(int(a, 16)) + chr(int(b, 16))) for a, b in pairs)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..fold import Approval, Denied, Said
+from ..fold import Approval, Decision, Denied, Said
 from ._encoder import Item, full_error, plain_error
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "BadBody",
     "Chat",
     "ChatRouter",
+    "Decision",
     "Denied",
     "EventLog",
     "FollowError",

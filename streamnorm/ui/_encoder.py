@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from .. import fold as f
@@ -94,6 +94,10 @@ class Encoder(ABC):
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
 
+    def _cut(self) -> Failed | None:
+        """The events just ended: with a question or an end, or in the middle."""
+        return CUT if self._fold.end is None and not self._fold.waiting else None
+
     def feed(self, *items: Item) -> bytes:
         """These items as server-sent events."""
         return b"".join(map(sse, self.payloads(*items)))
@@ -106,7 +110,8 @@ class Encoder(ABC):
 class MoveEncoder(Encoder):
     """A protocol that is told in moves: a subclass has a method for each, named in ``METHODS``.
 
-    ``used`` are call ids that the conversation has already; ``echo=False`` leaves out what a provider
+    ``used`` are call ids that the conversation has already; ``known`` those of earlier calls that may
+    be answered now, by the ids that their results have; ``echo=False`` leaves out what a provider
     wants back (signatures and the like), for servers that keep the conversation themselves.
     """
 
@@ -116,10 +121,11 @@ class MoveEncoder(Encoder):
         self,
         *,
         used: Iterable[str] = (),
+        known: Mapping[str, str] | None = None,
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        super().__init__(Fold(used=used, echo=echo), error_text)
+        super().__init__(Fold(used=used, known=known, echo=echo), error_text)
         self._echo = echo
         self._opened = False
 
@@ -134,8 +140,7 @@ class MoveEncoder(Encoder):
         if self._closed:
             return []
         frames = [*self._openers(), *self._told([failed] if failed is not None else [])]
-        if failed is None and self._fold.end is None:
-            failed = CUT
+        failed = failed or self._cut()
         for move in self._fold.close():
             frames.extend(self._tell(move))
         self._closed = True

@@ -26,13 +26,16 @@ class ChatProtocol:
 
 
 def _vercel(inbox: Inbox, error_text: ErrorText) -> Encoder:
-    return vercel.Encoder(message_id=inbox.message_id, used=inbox.call_ids, error_text=error_text)
+    return vercel.Encoder(
+        message_id=inbox.message_id, used=inbox.call_ids, known=inbox.unanswered,
+        error_text=error_text,
+    )  # fmt: skip
 
 
 def _ag_ui(inbox: Inbox, error_text: ErrorText) -> Encoder:
     return ag_ui.Encoder(
         thread_id=inbox.chat, run_id=inbox.run, protocol_version=inbox.protocol_version,
-        used=inbox.call_ids, error_text=error_text,
+        used=inbox.call_ids, known=inbox.unanswered, error_text=error_text,
     )  # fmt: skip
 
 

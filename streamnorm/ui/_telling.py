@@ -61,7 +61,7 @@ class Looped(Protocol):
 
     history: Any
 
-    def run(self, said: Any = None, *, conversation: Any = None) -> Any:
+    def run(self, said: Any = None, *, conversation: Any = None, decisions: Any = ()) -> Any:
         """An async iterable of events."""
 
 
@@ -126,7 +126,8 @@ class _Source:
             return self._loop(self._chat)  # type: ignore[operator]
         if getattr(self._loop, "history", None) is None:
             return run(None, conversation=self._chat.conversation)
-        return run(_last_said(self._chat.conversation), conversation=self._chat.name)
+        said, decisions = _last_said(self._chat.conversation), self._chat.inbox.approvals.values()
+        return run(said, conversation=self._chat.name, decisions=decisions)
 
 
 def _last_said(conversation: Conversation) -> Turn | None:

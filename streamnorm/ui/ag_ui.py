@@ -11,7 +11,7 @@ differs from what was streamed, the streamed call is ended in that way and told 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
 from .. import fold as f
@@ -43,6 +43,20 @@ __all__ = ["HEADERS", "Encoder", "encode", "lost"]
 HEADERS = dict(SSE_HEADERS)
 VERSION = "1.0"
 
+# What an interrupt wants to be answered. ``editedArgs`` in it says that clients may offer to edit.
+ANSWER = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "reason": {"type": "string", "description": "Why not."},
+        "editedArgs": {
+            "type": "object",
+            "description": "All arguments to run the tool with, instead of the model's.",
+        },
+    },
+    "required": ["approved"],
+}
+
 
 class Encoder(MoveEncoder):
     """One run of AG-UI.
@@ -65,10 +79,11 @@ class Encoder(MoveEncoder):
         protocol_version: str | None = None,
         message_id: str | None = None,
         used: Iterable[str] = (),
+        known: Mapping[str, str] | None = None,
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        super().__init__(used=used, echo=echo, error_text=error_text)
+        super().__init__(used=used, known=known, echo=echo, error_text=error_text)
         self.thread_id = thread_id or new_id("thread")
         self.run_id = run_id or new_id("run")
         self.message_id = message_id or new_id("msg")
@@ -88,8 +103,8 @@ class Encoder(MoveEncoder):
         event: Frame = {"type": "RUN_FINISHED", **self._run_ids()}
         if failed is not None:
             event["outcome"] = {"type": "cancelled"}
-        elif self._fold.asked:
-            event["outcome"] = {"type": "interrupt", "interrupts": self._interrupts()}
+        elif interrupts := self._interrupts():
+            event["outcome"] = {"type": "interrupt", "interrupts": interrupts}
         if isinstance(end := self._fold.end, Finish):
             event["metadata"] = {"streamnorm": {"finishReason": end.reason}}
         return [{**event, **self._usage()}]
@@ -104,10 +119,10 @@ class Encoder(MoveEncoder):
     def _interrupts(self) -> list[Frame]:
         return [
             without_none(
-                id=approval.id, reason="tool_approval", toolCallId=call.id,
-                message=approval.reason or None,
+                id=approval.id, reason="tool_call", toolCallId=call.id,
+                message=approval.reason or None, responseSchema=ANSWER,
             )
-            for call, approval in self._fold.asked if not call.answered
+            for call, approval in self._fold.waiting
         ]  # fmt: skip
 
     def _usage(self) -> Frame:
@@ -285,7 +300,7 @@ class Encoder(MoveEncoder):
         return [_custom("approval_request", value)]
 
     def _refused(self, move: f.Refused) -> list[Frame]:
-        return [self._error_result(move.call.id, move.reason or "denied")]
+        return [self._error_result(move.call.id, f.denial(move.reason))]
 
 
 def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:

@@ -23,6 +23,7 @@ import msgspec
 from ..conversation import Conversation, Reasoning, Text, Turn
 from ..errors import StreamnormError
 from ..events import Provenance, ProviderToolResult, ToolCall
+from ..fold import Decision, denial
 from ..text.exact import Refused, parse
 from ..text.written import json_text
 from ..tools import Media, ToolResult
@@ -50,9 +51,10 @@ class BadBody(StreamnormError):
 class Inbox:
     """What a client posted.
 
-    ``results`` are tool results that the client made, ``approvals`` its answers by approval id,
-    ``call_ids`` the names of calls that it knows (an encoder must not use them for others),
-    ``tools`` what it declared (AG-UI), ``left_out`` what was ignored.
+    ``results`` are tool results that the client made, ``approvals`` its answers to what waits, by
+    approval id, ``call_ids`` the names of calls that it knows (an encoder must not use them for
+    others), ``unanswered`` those of calls that an answer may continue, by the ids that their results
+    have, ``tools`` what it declared (AG-UI), ``left_out`` what was ignored.
     """
 
     chat: str
@@ -61,9 +63,10 @@ class Inbox:
     protocol_version: str | None = None
     trigger: str | None = None
     message_id: str | None = None  # of the assistant message that the answer continues
-    approvals: dict[str, bool] = field(default_factory=dict)
+    approvals: dict[str, Decision] = field(default_factory=dict)
     results: list[ToolResult] = field(default_factory=list)
     call_ids: set[str] = field(default_factory=set)
+    unanswered: dict[str, str] = field(default_factory=dict)
     tools: list[Json] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     body: Json = field(default_factory=dict)
@@ -109,6 +112,7 @@ def from_ai_sdk(body: Json, *, allow_system: bool = False) -> Inbox:
         ]
         if role not in _UI_ROLES:
             raise BadBody(f"{where}.role", f"{role!r} is none of {', '.join(_UI_ROLES)}")
+        inbox.unanswered = {}  # of the last message alone: results cannot be told of another
         _UI_ROLES[role](inbox, message, parts, where, allow_system)
         inbox.message_id = _id(message, "id", where) if role == "assistant" else None
     return inbox
@@ -138,6 +142,7 @@ def _ui_assistant(
     facts = message.get("metadata")
     facts = facts if isinstance(facts, dict) else {}
     step = _Step(inbox, facts)
+    inbox.approvals = {}  # those of earlier answers were sent before
     for at, part in enumerate(parts):
         place = f"{where}.parts[{at}]"
         kind = _text(part, "type", place)
@@ -183,10 +188,9 @@ def _ui_tool(step: _Step, part: Json, kind: str, where: str) -> None:
     echo = _ours(part.get("callProviderMetadata")).get("echo")
     ran = "provider" if part.get("providerExecuted") is True else "client"
     call = _call(step.count, id, name, arguments, facts, ran, echo)
-    approval = part.get("approval")
-    if isinstance(approval, dict) and isinstance(approval.get("approved"), bool):
-        inbox.approvals[_id(approval, "id", where)] = approval["approved"]
-    step.call(call, _ui_result(part, state, where))
+    if state == "approval-responded":
+        _decided(inbox, _object(part.get("approval"), f"{where}.approval"), f"{where}.approval")
+    step.call(call, _ui_result(part, state, where), id)
 
 
 def _ui_result(part: Json, state: str, where: str) -> tuple[Any, bool] | None:
@@ -197,8 +201,18 @@ def _ui_result(part: Json, state: str, where: str) -> tuple[Any, bool] | None:
     if state == "output-denied":
         approval = part.get("approval")
         reason = approval.get("reason") if isinstance(approval, dict) else None
-        return f"denied: {reason}" if isinstance(reason, str) and reason else "denied", True
+        return denial(reason if isinstance(reason, str) else ""), True
     return None
+
+
+def _decided(inbox: Inbox, approval: Json, where: str) -> None:
+    """An answer. The protocol has no place for other arguments: they stand in the body, by id."""
+    id, edits = (
+        _id(approval, "id", where),
+        _object(inbox.body.get("editedArgs") or {}, "editedArgs"),
+    )
+    edited = _object(edits[id], f"editedArgs.{id}") if id in edits else None
+    inbox.approvals[id] = _decision(id, {**approval, "editedArgs": edited}, where)
 
 
 # --- AG-UI ----------------------------------------------------------------------------------------
@@ -223,17 +237,18 @@ def from_ag_ui(body: Json, *, allow_system: bool = False) -> Inbox:
     ]
     _ag_messages(inbox, messages, allow_system)
     for at, entry in enumerate(_list(body, "resume", "") if body.get("resume") else []):
-        entry = _object(entry, f"resume[{at}]")
-        inbox.approvals[_id(entry, "interruptId", f"resume[{at}]")] = _ag_approved(entry)
+        where = f"resume[{at}]"
+        entry = _object(entry, where)
+        id = _id(entry, "interruptId", where)
+        inbox.approvals[id] = _ag_decision(id, entry, where)
     return inbox
 
 
-def _ag_approved(entry: Json) -> bool:
-    """Resolved is a yes, unless the payload says otherwise; cancelled is a no."""
-    payload = entry.get("payload")
-    if isinstance(payload, dict) and isinstance(payload.get("approved"), bool):
-        return entry.get("status") == "resolved" and bool(payload["approved"])
-    return entry.get("status") == "resolved" and payload is not False
+def _ag_decision(id: str, entry: Json, where: str) -> Decision:
+    """Resolved is what the payload says; everything else, as cancelled, is a no."""
+    if entry.get("status") != "resolved":
+        return Decision(id=id, allow=False)
+    return _decision(id, entry.get("payload"), f"{where}.payload")
 
 
 def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None:
@@ -294,7 +309,7 @@ def _ag_call(step: _Step, call: Json, answers: dict[str, Json], where: str) -> N
     name = _text(function, "name", f"{where}.function")
     echo = _encrypted(call)
     heard = _call(step.count, id, name, arguments, facts, ran, echo or None, raw)
-    step.call(heard, _ag_result(answers.get(id), where))
+    step.call(heard, _ag_result(answers.get(id), where), id)
 
 
 def _ag_result(message: Json | None, where: str) -> tuple[Any, bool] | None:
@@ -345,8 +360,8 @@ def from_plain(body: Json, *, allow_system: bool = False) -> Inbox:
     """What a page of your own posts: a chat's id and its messages, in plain text.
 
     >>> body = {"id": "c1", "messages": [{"role": "user", "text": "Hello"}], "approvals": {"a1": True}}
-    >>> from_plain(body).approvals
-    {'a1': True}
+    >>> from_plain(body).approvals["a1"].allow
+    True
     """
     inbox = Inbox(_id(body, "id", ""), Conversation(), body=body)
     for at, message in enumerate(_list(body, "messages", "")):
@@ -359,10 +374,8 @@ def from_plain(body: Json, *, allow_system: bool = False) -> Inbox:
             inbox.conversation.add(Turn(role, (Text(text),)))  # type: ignore[arg-type]
         else:
             raise BadBody(f"{where}.role", f"{role!r} is none of system, user, assistant")
-    for id, approved in _object(body.get("approvals") or {}, "approvals").items():
-        if not isinstance(approved, bool):
-            raise BadBody(f"approvals.{id}", "is neither true nor false")
-        inbox.approvals[id] = approved
+    for id, answer in _object(body.get("approvals") or {}, "approvals").items():
+        inbox.approvals[id] = _decision(id, answer, f"approvals.{id}")
     return inbox
 
 
@@ -387,10 +400,13 @@ class _Step:
     def add(self, part: Part) -> None:
         self._parts.append(part)
 
-    def call(self, call: ToolCall, outcome: tuple[Any, bool] | None) -> None:
+    def call(self, call: ToolCall, outcome: tuple[Any, bool] | None, id: str) -> None:
+        """A call with its outcome, and the ``id`` that the page has for it."""
         self._parts.append(call)
         self._provider = self._provider or call.provenance.provider or None
         if outcome is None:
+            if call.runs_on == "client":
+                self.inbox.unanswered[call.id] = id
             return
         output, is_error = outcome
         if call.runs_on == "provider":
@@ -419,6 +435,18 @@ class _Step:
         self.close()
         self._parts, self.ahead = self.ahead, []
         self.close()
+
+
+def _decision(id: str, answer: Any, where: str) -> Decision:
+    """A person's answer: true, false, or an object with ``approved``. Anything else is none."""
+    said = {"approved": answer} if isinstance(answer, bool) else _object(answer, where)
+    if not isinstance(said.get("approved"), bool):
+        raise BadBody(_at(where, "approved"), "is neither true nor false")
+    edited = said.get("editedArgs")
+    return Decision(
+        id=id, allow=said["approved"], reason=_optional(said, "reason", where) or "",
+        arguments=None if edited is None else _object(edited, _at(where, "editedArgs")),
+    )  # fmt: skip
 
 
 def _in_order(parts: list[Part]) -> Iterator[Part]:

@@ -26,7 +26,7 @@ from ..events import (
 from ..fold import Approval, CallBroken, Denied, Fold, Said, output_of
 from ..text.written import safe_json
 from ..tools import ToolResult
-from ._encoder import CUT, INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
+from ._encoder import INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
 from ._encoder import Encoder as _Encoder
 from ._pace import WITHIN, Encoded
 
@@ -66,8 +66,7 @@ class Encoder(_Encoder):
             return []
         self._closed = True
         broken = [move.event for move in self._fold.close() if isinstance(move, CallBroken)]
-        if failed is None and self._fold.end is None:
-            failed = CUT
+        failed = failed or self._cut()
         last = [*broken, *([failed] if failed else [])]
         told = [plain for item in last if (plain := self._plain(item)) is not None]
         return [safe_json(plain) for plain in (*told, END)]

@@ -62,7 +62,8 @@ def chat_router(
     """The routes of a chat.
 
     ``loop``: a ``ToolLoop``, or a function of a ``Chat`` that gives an async iterable of events (or
-    an awaitable of one). ``owner(request)`` says who asks, or None for nobody; it may be async.
+    an awaitable of one). If tools of the loop need consent, the clients' own approvals answer them,
+    and it must have a history. ``owner(request)`` says who asks, or None for nobody; it may be async.
     ``protocol``: ``"ai-sdk"``, ``"ag-ui"`` or ``"plain"``. ``log``: in memory unless given.
     ``cross_site=True`` takes requests that pages of other sites send. ::
 
@@ -75,6 +76,11 @@ def chat_router(
     if not callable(owner):
         raise UsageError(
             "owner must be given: a function of the request that says whose chat it is"
+        )
+    if getattr(loop, "asks", False) and getattr(loop, "history", None) is None:
+        raise UsageError(
+            "a loop with tools that need consent needs a history here: that a page posts a call is "
+            "no proof that the model made it; give the ToolLoop a history"
         )
     if not path.startswith("/") or path.endswith("/"):
         raise UsageError(f"path {path!r}: it begins with a slash and does not end with one")

@@ -11,7 +11,7 @@ Why each call ends with its whole input: the client shows what it guesses from t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
 from .. import fold as f
@@ -67,7 +67,8 @@ class Encoder(MoveEncoder):
     >>> encoder.close().endswith(b'"finishReason":"stop"}\\n\\ndata: [DONE]\\n\\n')
     True
 
-    ``used``: call ids that the conversation has already; two calls never share one. ``echo=False``
+    ``used``: call ids that the conversation has already; two calls never share one. ``known``: calls of
+    the message that is continued, whose results may come now. ``echo=False``
     keeps signatures on the server. ``error_text`` says what the page may read of a failure.
     """
 
@@ -78,10 +79,11 @@ class Encoder(MoveEncoder):
         *,
         message_id: str | None = None,
         used: Iterable[str] = (),
+        known: Mapping[str, str] | None = None,
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        super().__init__(used=used, echo=echo, error_text=error_text)
+        super().__init__(used=used, known=known, echo=echo, error_text=error_text)
         self.message_id = message_id or new_id("msg")
         self._source_count = 0
 
@@ -93,6 +95,8 @@ class Encoder(MoveEncoder):
         reason = "error" if failed is not None else "other"
         if isinstance(end, Finish) and failed is None:
             reason = REASONS[end.reason]
+        elif self._fold.waiting and failed is None:
+            reason = REASONS["tool_calls"]
         finish = {"type": "finish", "finishReason": reason}
         if usage := self._usage():
             finish["messageMetadata"] = usage

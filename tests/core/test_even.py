@@ -46,6 +46,28 @@ def test_a_complaint_without_a_place_is_uneven():
         _even.complaint(error.value)
 
 
+class One(msgspec.Struct, tag="one"):
+    n: int
+
+
+class Two(msgspec.Struct, tag="two"):
+    n: int
+
+
+class Holder(msgspec.Struct):
+    it: One | Two
+
+
+@pytest.mark.parametrize("data", [b'{"it":{"type":"three"}}', b'{"it":{"type":"one"}}'])
+def test_a_kind_that_is_unknown_and_a_field_that_is_missing_are_uneven(data: bytes):
+    """They name a place, but leaving aside what stands there would make another thing of it."""
+    with pytest.raises(msgspec.ValidationError) as error:
+        msgspec.json.decode(data, type=Holder)
+    assert "at `$" in str(error.value)
+    with pytest.raises(_even.Uneven):
+        _even.complaint(error.value)
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [
@@ -70,7 +92,7 @@ def test_a_value_can_be_left_aside():
     assert _even.change(b'{"a":[1,2]}', ("a", 0), drop) == b'{"a":[2]}'
 
 
-@pytest.mark.parametrize("path", [("x",), ("a", 3), ("a", "x"), (0,)])
+@pytest.mark.parametrize("path", [(), ("x",), ("a", 3), ("a", "x"), (0,)])
 def test_a_path_that_leads_nowhere_is_uneven(path: tuple):
     with pytest.raises(_even.Uneven):
         _even.change(b'{"a":[1]}', path, lambda value: value)
@@ -85,6 +107,61 @@ def test_a_field_is_added_to_an_object_and_to_nothing_else():
     assert _even.with_field(b'{"a": 1.0}', "type", "x") == b'{"a":1.0,"type":"x"}'
     with pytest.raises(_even.Uneven):
         _even.with_field(b"[1]", "type", "x")
+
+
+@pytest.mark.parametrize(
+    ("quirk", "value", "told"),
+    [
+        (_even.integer, b'"12"', b"12"),
+        (_even.integer, b"12", b"12"),
+        (_even.integer, b'"x"', None),
+        (_even.integer, b'""', None),
+        (_even.integer, b"1.5", None),
+        (_even.number_text, b"12", b'"12"'),
+        (_even.number_text, b"1.5", None),
+        (_even.number_text, b"{}", None),
+        (_even.object_text, b'{"a":1}', b'"{\\"a\\":1}"'),
+        (_even.object_text, b"[1]", None),
+        (_even.wrapped, b"1", b"[1]"),
+    ],
+)
+def test_quirks_read_what_is_meant_and_leave_the_rest_aside(quirk, value: bytes, told):
+    assert quirk(value) == told
+
+
+# --- how much is repaired -------------------------------------------------------------------------
+
+
+def repairs_of(size: int) -> int:
+    """How many places are repaired in a payload of so many bytes."""
+    repairs = _even.Repairs(bytes(size))
+    try:
+        for count in range(100):
+            repairs.begin((count,))
+    except _even.Uneven:
+        return count
+    return -1
+
+
+def test_of_a_big_payload_fewer_places_are_repaired():
+    assert [repairs_of(n) for n in (0, 1, 1 << 20, 1 << 22, 1 << 24)] == [64, 64, 64, 16, 8]
+
+
+def test_a_place_is_repaired_once():
+    repairs = _even.Repairs(b"{}")
+    assert [repairs.begin(path) for path in (("a",), ("b",), ("a",))] == [True, True, False]
+
+
+def test_a_payload_doubles_at_most():
+    repairs = _even.Repairs(bytes(10))
+    assert repairs.checked(bytes(84)) == bytes(84)
+    with pytest.raises(_even.Uneven, match="grow"):
+        repairs.checked(bytes(85))
+
+
+def test_an_object_with_more_fields_than_we_know_of_any_is_hopeless():
+    repairs = _even.Repairs(b"{}")
+    assert [repairs.hopeless(n) for n in (128, 129)] == [False, True]
 
 
 # --- what it gives on the wires -------------------------------------------------------------------

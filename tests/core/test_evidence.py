@@ -289,6 +289,18 @@ def test_a_closed_call_stays_when_its_place_is_used_under_another_id():
     assert told(desk) == ("conflict",)
 
 
+def test_where_something_was_lost_a_call_needs_its_closing_mark_or_its_whole_text_stated():
+    for settled, fate in ((False, "truncated"), (True, "whole")):
+        desk, other = opened()
+        desk.calls.taint(other, "x")
+        call = desk.open(id="b", name="f")
+        desk.append(call, WHOLE)
+        if settled:
+            desk.settle(call, WHOLE)
+        desk.end_turn("stop")
+        assert told(desk) == ("conflict", fate)
+
+
 def test_a_call_under_the_id_of_another_needs_its_own_closing_mark():
     desk, call = opened(WHOLE)
     desk.close(call)

@@ -254,6 +254,27 @@ def test_a_call_said_all_at_once_may_reach_the_limits():
     assert [e.id for e in desk.ended()] == ["first", "equal"]
 
 
+def test_a_call_said_all_at_once_is_one_of_the_open_calls_for_a_moment():
+    desk = usual(open_calls=2)
+    desk.open(id="b", name="g")
+    whole(desk, id="second")
+    desk.open(id="c", name="g")
+    with pytest.raises(LimitReached) as reached:
+        whole(desk, id="third")
+    assert reached.value.name == "open_calls"
+
+
+def test_text_that_has_no_place_makes_what_is_open_doubtful_and_nothing_that_begins_later():
+    desk, call = opened(WHOLE)
+    desk.astray()
+    later = desk.open(id="b", name="f")
+    for each in (call, later):
+        desk.append(each, " " if each is call else WHOLE)
+        desk.close(each)
+    desk.end_turn("stop")
+    assert told(desk) == [("b", "whole"), ("a", "conflict")]
+
+
 def test_arguments_of_calls_said_all_at_once_add_up():
     desk = usual(arguments_total=20)
     whole(desk, id="second")

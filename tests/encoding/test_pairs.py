@@ -114,3 +114,12 @@ def test_the_command_has_it_too(tmp_path, capsys):
     file.write_text('{"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}]}')
     assert main(["repair", str(file), "--check"]) == 3
     assert "entry 0: closed" in capsys.readouterr().err
+
+
+def test_the_command_refuses_what_is_no_json_number(tmp_path, capsys):
+    file = tmp_path / "session.json"
+    file.write_text(
+        '{"top_p": NaN, "messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}]}'
+    )
+    assert main(["repair", str(file)]) == 2
+    assert "is no JSON: NaN is no number of JSON" in capsys.readouterr().err

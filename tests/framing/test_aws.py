@@ -5,8 +5,10 @@ Frames are built here by the format's description; the public test vectors judge
 
 from __future__ import annotations
 
+import gc
 import json
 import struct
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -126,6 +128,30 @@ def test_an_error_stands_in_the_headers() -> None:
         b'{":error":{"code":"InternalError","message":"An internal server error occurred.",'
         b'"payload":{}}}'
     ]
+
+
+def test_an_error_that_says_no_message_has_none() -> None:
+    headers = text_header(":message-type", "error") + text_header(":error-code", "Oops")
+    assert told(frame(headers, b"")) == [b'{":error":{"code":"Oops","message":null,"payload":{}}}']
+
+
+def test_a_name_that_is_no_text_is_written_as_one() -> None:
+    number = b"\x0b:event-type\x04" + struct.pack(">i", 5)
+    assert told(frame(number, b"1")) == [b'{"5":1}']
+
+
+def test_headers_that_are_all_different_are_not_kept() -> None:
+    framer = EventStream()
+    frames = [event(f"{n:04}".rjust(2_000, "x"), n) for n in range(300)]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for one in frames:
+            framer.feed(one)
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 64 * 2 * 3_000  # the 64 that are kept, with what stands before their payloads
 
 
 def test_a_cut_frame_is_left() -> None:

@@ -6,6 +6,8 @@ and of LaunchDarkly's contract tests, said in bytes.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -119,6 +121,7 @@ CASES: dict[str, tuple[bytes, list[Message]]] = {
     "crlf then lf": (b"data: 1\r\n\ndata: 2\r\n\n", only_data("1", "2")),
     "cr then lf is one line end": (b"data: 1\r\ndata: 2\n\n", only_data("1\n2")),
     "lf then cr are two": (b"data: 1\n\rdata: 2\n\n", only_data("1", "2")),
+    "lines that end with cr, blocks with crlf": (b"data: 1\rdata: 2\r\n\r\n", only_data("1\n2")),
     "cr, crlf": (b"data: 1\r\r\ndata: 2\n\n", only_data("1", "2")),
     "blank lines before, between and after": (b"\n\n\ndata: 1\n\n\n\n\ndata: 2\n\n\n", only_data("1", "2")),
     "one blank line before": (b"\ndata: 1\n\n", only_data("1")),
@@ -195,6 +198,7 @@ def test_a_byte_order_mark_cut_in_three_is_dropped():
         (b"", []),
         (b"\xef\xbb\xbf", []),
         (b"\xef\xbb", [b"\xef\xbb"]),
+        (b"\r", []),
     ],
 )
 def test_what_is_left_at_the_end_is_handed_over_and_not_dispatched(body: bytes, rest: list[bytes]):
@@ -208,6 +212,11 @@ def test_what_is_left_at_the_end_is_handed_over_and_not_dispatched(body: bytes, 
 def test_a_block_knows_its_comments_and_an_error_field():
     fields = read(b": one\n:two\nevent: e\ndata: 1\nerror: {}\n:")
     assert (fields.data, fields.event, fields.comments, fields.error) == (b"1", "e", 3, b"{}")
+
+
+def test_only_a_line_that_begins_with_a_colon_is_a_comment():
+    assert read(b"id: 3\nretry: 5\nhello\n: hi").comments == 1
+    assert read(b"").comments == 0
 
 
 def test_a_block_without_data_has_none_and_one_with_empty_data_has_it():
@@ -316,13 +325,25 @@ def test_a_last_block_that_is_too_big_and_never_ends_is_seen_in_one_chunk_as_wel
     assert framer.overflow
 
 
-def test_frames_are_said_to_have_one_line_only_if_they_do_however_they_are_cut():
-    body = b"data: 1\n\ndata: 2\nmore\n\ndata: 3\n\n: c\n\nevent: x\ndata: 4\n\ndata: 5\n\n"
+@given(st.lists(st.sampled_from([b"data: 1", b"a", b"\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\r"])),
+       st.integers(1, 9))  # fmt: skip
+def test_blocks_told_from_lines_are_those_between_blank_lines(pieces: list[bytes], size: int):
+    body = b"".join(pieces)
+    plain = re.sub(rb"\r\n?", b"\n", body)
+    chunks = [body[at : at + size] for at in range(0, len(body), size)]
+    assert blocks(chunks) == plain.split(b"\n\n")[:-1]
+
+
+def test_frames_of_one_line_and_of_several_may_follow_each_other():
+    body = b"data: 1\n\ndata: 2\nmore\n\ndata: 3\n\n: c\n\nevent: x\ndata: 4\n\n\n\ndata: 5\n\n"
+    told = [b"data: 1", b"data: 2\nmore", b"data: 3", b": c", b"event: x\ndata: 4", b"", b"data: 5"]
     for size in range(1, len(body) + 1):
-        sse = SSE()
+        framer, heard = SSE(), []
         for at in range(0, len(body), size):
-            blocks = sse.feed(body[at : at + size])
-            assert not (sse.single_lines and any(b"\n" in block for block in blocks)), size
-    sse = SSE()
-    assert sse.feed(b"data: 1\n\ndata: 2\n\n") == [b"data: 1", b"data: 2"]
-    assert sse.single_lines
+            new = framer.feed(body[at : at + size])
+            assert not (framer.single_lines and any(b"\n" in block for block in new)), size
+            heard += new
+        assert heard == told, size
+    framer = SSE()
+    assert framer.feed(b"data: 1\n\ndata: 2\n\n") == [b"data: 1", b"data: 2"]
+    assert framer.single_lines

@@ -1,6 +1,7 @@
 """The public surface: the documented names and no others, and an import that costs little."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -34,7 +35,8 @@ EDGE = {
     "normalize", "observe", "read_take", "replay",
 }  # fmt: skip
 KEPT = {
-    "Artifact", "ClientTool", "History", "HistoryError", "LoopGuard", "MemoryHistory",
+    "Approval", "Artifact",
+    "ClientTool", "Decision", "Denied", "History", "HistoryError", "LoopGuard", "MemoryHistory",
     "PersistEachCall", "PostgresHistory", "SQLiteHistory", "Settled", "Spool", "Stop", "ToolLoop",
     "UnansweredCall", "from_jsonl", "from_messages", "mend", "repair", "running",
     "to_jsonl", "to_messages",
@@ -177,6 +179,62 @@ def test_what_documents_name_of_ours_is_exported():
         n.name for m in LIBRARY for n in ast.parse(m.read_text()).body if isinstance(n, DEFINES)
     }
     assert {name for _, tree in shown() for name in taken(tree)} & inside - public == set()
+
+
+# --- text, calls, results: one rule for three words -----------------------------------------------
+
+# Without parentheses what is there, with empty ones the stream as it comes, else what is handed over.
+READS = {"Stream.text", "Stream.calls"}
+TAKES = {"Conversation.results", "Wire.calls", "Wire.results"}
+ROOMS_OF_USERS = ("", "edge", "takes", "history", "agent", "ui", "testing")
+
+
+def held() -> Iterator[type]:
+    """The classes of the values that users hold, and of the rooms that give them something."""
+    for path in LIBRARY:
+        parts = path.relative_to(ROOT / "streamnorm").with_suffix("").parts
+        if not parts[-1].startswith("__") and (parts[0] if parts[1:] else "") in ROOMS_OF_USERS:
+            module = import_module(".".join(["streamnorm", *parts]))
+            for value in vars(module).values():
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    yield value
+
+
+def form(of: type, word: str) -> str | None:
+    if word in getattr(of, "__annotations__", ()):
+        return "is"
+    said = vars(of).get(word)
+    if said is None:
+        return None
+    if not callable(said):
+        return "is"
+    _, *needed = inspect.signature(said).parameters.values()
+    return "takes" if any(p.default is p.empty for p in needed) else "reads"
+
+
+def test_text_calls_and_results_have_one_form_each():
+    forms = {
+        f"{of.__name__}.{word}": form(of, word)
+        for of in held()
+        if not of.__name__.startswith("_")
+        for word in ("text", "calls", "results")
+    }
+    told = {form: {name for name, this in forms.items() if this == form} for form in forms.values()}
+    assert (told["reads"], told["takes"]) == (READS, TAKES)
+    assert told["is"] >= {
+        "Turn.text", "Turn.calls", "Turn.results", "Run.text", "ToolResult.text", "TextDelta.text",
+        "Settled.results", "Inbox.results",
+    }  # fmt: skip
+
+
+def test_the_sentence_stands_where_streams_are_described():
+    said = (ROOT / "docs" / "streams.md").read_text()
+    for part in (
+        "without parentheses `.text`, `.calls` and `.results` are what is there",
+        "with empty ones they read the stream as it comes",
+        "with something in them they take it",
+    ):
+        assert part in said
 
 
 # --- an import that costs little ------------------------------------------------------------------

@@ -10,7 +10,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,12 @@ from starlette.applications import Starlette
 from streamnorm.cli.serve import _bind, _chats, _folder
 from streamnorm.page.app import create_app
 from streamnorm.page.chat import Chats
-from streamnorm.page.dissect import cut, dissect, pipe_for, spans
+from streamnorm.page.dissect import cut, dissect, spans
 from streamnorm.page.live import live_models
 from streamnorm.page.scripted import SUGGESTIONS, TOOLS, Scripted
 from streamnorm.page.takes import LARGEST_UPLOAD, MOST_UPLOADS, Takes
-from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
+from streamnorm.takes.pipe import pipe_for
+from streamnorm.ui.log import MemoryLog, SQLiteLog
 
 ORIGIN = "http://127.0.0.1:8765"
 Client = httpx.AsyncClient
@@ -287,50 +288,51 @@ async def test_a_broken_call_is_told_as_broken_and_never_run(client: Client) -> 
     assert kinds(await asked(client, SUGGESTIONS[0]))[-2:] == ["finish", "end"]
 
 
-Act = Callable[[Client, Any], Awaitable[None]]
-
-
-async def with_approval(client: Client, log: EventLog, act: Act) -> list[Any]:
-    """Start the run that asks for approval; act when it does; everything it told."""
-    begun = asyncio.create_task(asked(client, SUGGESTIONS[1]))
-    while not (streams := await log.streams(owner="local", chat="chat-0001")):  # noqa: ASYNC110
-        await asyncio.sleep(0)  # nothing else tells of a request
-    async for entry in log.read(streams[-1], owner="local"):
-        if (told := json.loads(entry.data))["kind"] == "approval":
-            await act(client, told)
-            break
-    return await begun
+async def decided(client: Client, answer: Any, told: list[Any]) -> list[Any]:
+    """What is told after a person's answer to what was asked."""
+    assert kinds(told)[-2:] == ["approval", "end"]
+    assert "client_tool_result" not in kinds(told)
+    body = {**said(""), "messages": [], "approvals": {told[-2]["approval"]: answer}}
+    return [entry for _, entry in await heard(client, "POST", "/api/chat", json=body)]
 
 
 @pytest.mark.parametrize(("approved", "says"), [(True, "gone"), (False, "nothing was deleted")])
 async def test_a_call_that_needs_it_runs_only_when_a_person_agreed(
-    chats: Chats, client: Client, approved: bool, says: str
+    client: Client, approved: bool, says: str
 ) -> None:
-    async def answer(client: Client, entry: Any) -> None:
-        body = {"call": entry["id"], "approved": approved}
-        first = await client.post("/api/chat/chat-0001/approval", json=body)
-        second = await client.post("/api/chat/chat-0001/approval", json=body)
-        assert first.json() == {"taken": True}
-        assert second.status_code == 404
-
-    told = await with_approval(client, chats.log, answer)
+    before = await asked(client, SUGGESTIONS[1])
+    told = await decided(client, approved, before)
     result = next(e for e in told if e["kind"] == "client_tool_result")
     assert result["is_error"] is not approved
     assert ("denied" in kinds(told)) is not approved
     assert says in text_of(told)
+    again = await decided(client, not approved, before)
+    assert (kinds(again), again[0]["output"]) == (
+        ["client_tool_result", "finish", "end"], result["output"]
+    )  # fmt: skip
 
 
-async def test_stop_ends_a_run_that_waits_and_the_conversation_goes_on(
-    chats: Chats, client: Client
-) -> None:
-    async def stop(client: Client, entry: Any) -> None:
-        assert (await client.post("/api/chat/chat-0001/stop")).status_code == 202
+async def test_a_call_runs_with_the_arguments_that_a_person_gave(client: Client) -> None:
+    answer = {"approved": True, "editedArgs": {"pattern": "tmp/*"}}
+    told = await decided(client, answer, await asked(client, SUGGESTIONS[1]))
+    result = next(e for e in told if e["kind"] == "client_tool_result")
+    assert result["output"]["output"] == {"pattern": "tmp/*", "deleted": 3}
 
-    told = await with_approval(client, chats.log, stop)
-    assert kinds(told)[-2:] == ["failed", "end"]
-    assert told[-2]["reason"] == "cancelled"
-    assert (await client.post("/api/chat/chat-0001/stop")).status_code == 404
-    assert kinds(await asked(client, SUGGESTIONS[0]))[-2:] == ["finish", "end"]
+
+async def test_who_says_something_else_has_not_agreed(client: Client) -> None:
+    await asked(client, SUGGESTIONS[1])
+    told = await asked(client, SUGGESTIONS[0])
+    first = next(e for e in told if e["kind"] == "client_tool_result")
+    assert (first["output"], first["is_error"]) == ("not run: nobody approved it", True)
+    assert kinds(told)[-2:] == ["finish", "end"]
+
+
+async def test_an_answer_to_what_nobody_asked_is_told_as_failed(client: Client) -> None:
+    await asked(client, SUGGESTIONS[1])
+    body = {**said(""), "messages": [], "approvals": {"ask_1": True}}
+    told = [entry for _, entry in await heard(client, "POST", "/api/chat", json=body)]
+    assert kinds(told) == ["failed", "end"]
+    assert "nobody asked 'ask_1'" in told[0]["error"]
 
 
 def held() -> tuple[asyncio.Event, Scripted]:
@@ -410,9 +412,6 @@ async def test_what_no_model_can_be_asked_is_told_as_failed(
 
 async def test_an_unknown_conversation_cannot_be_stopped(client: Client) -> None:
     assert (await client.post("/api/chat/nobody-knows/stop")).status_code == 404
-    body = {"call": "x", "approved": True}
-    assert (await client.post("/api/chat/nobody-knows/approval", json=body)).status_code == 404
-    assert (await client.post("/api/chat/nobody-knows/approval", json={})).status_code == 400
 
 
 async def test_chats_are_listed_the_latest_first(client: Client) -> None:
@@ -488,6 +487,19 @@ async def test_a_chat_survives_a_server_that_is_ended_and_started_again(
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "assistant"] * 2
 
 
+async def test_what_was_asked_can_be_answered_after_the_server_was_killed(
+    serve: Callable[[], Served],
+) -> None:
+    served = serve()
+    async with Client(base_url=served.url, timeout=30) as client:
+        before = await asked(client, SUGGESTIONS[1])
+    served.end(signal.SIGKILL)
+    served = serve()
+    assert [entry for _, entry in await log_of(served)] == before
+    async with Client(base_url=served.url, timeout=30) as client:
+        assert "Three old log files are gone." in text_of(await decided(client, True, before))
+
+
 async def test_a_chat_survives_a_server_that_is_killed_in_the_middle_of_an_answer(
     serve: Callable[[], Served],
 ) -> None:
@@ -537,13 +549,16 @@ def test_chats_go_to_the_file_that_is_named_or_the_usual_one(
 async def test_a_conversation_whose_chat_is_gone_is_forgotten(tmp_path: Path) -> None:
     chats = Chats(tmp_path / "chats.db")
     await chats.open()
-    for name in ("kept", "gone"):
+    for name in ("kept", "gone", "6:ai-sdk:kept", "5:ag-ui:gone"):
         await chats.history.commit(name, "run", 0, Conversation().user("Hi").turns, create=True)
     await chats.log.create(owner="local", chat="kept")
+    await chats.log.create(owner="ai-sdk", chat="kept")
     await chats.aclose()
     chats = Chats(tmp_path / "chats.db")
     await chats.open()
-    assert await chats.history.conversations() == ["kept"]
+    assert await chats.history.conversations() == ["kept", "6:ai-sdk:kept"]
+    async with client_of(app_of(chats=chats)) as client:  # those of others are not listed
+        assert (await client.get("/api/chats")).json() == [{"id": "kept", "title": "Hi"}]
     await chats.aclose()
 
 
@@ -599,13 +614,12 @@ async def test_the_loop_speaks_ag_ui(client: Client) -> None:
     assert '"RUN_FINISHED"' in answer.text
 
 
-async def test_a_tool_that_needs_consent_is_refused_where_nobody_can_be_asked(
-    client: Client,
-) -> None:
+async def test_other_clients_are_asked_where_a_tool_needs_consent(client: Client) -> None:
     part = {"type": "text", "text": SUGGESTIONS[1]}
     body = {"id": "chat-2", "messages": [{"id": "m1", "role": "user", "parts": [part]}]}
     answer = await client.post("/api/ai-sdk", json=body)
-    assert "nobody can be asked here" in answer.text
+    assert '"tool-approval-request"' in answer.text
+    assert '"tool-output-available"' not in answer.text
 
 
 async def test_a_live_model_is_asked_with_the_key_and_the_whole_conversation(

@@ -299,10 +299,20 @@ def test_bytes_after_payloads_are_a_mistake_of_the_caller(provider: str):
         pipe.feed(b"data: {}\n\n")
 
 
-@pytest.mark.parametrize("payload", [{"a": object()}, {"a": 1j}, {1j: 2}])
+@pytest.mark.parametrize(
+    "payload",
+    [{"a": object()}, {"a": 1j}, {1j: 2}, {"a": [float("nan"), None]}, {"a": float("-inf")}],
+)
 def test_a_payload_that_is_no_json_is_a_mistake_of_the_caller(payload: dict):
     with pytest.raises(UsageError, match="not plain JSON"):
         Normalizer("openai_chat").feed_payload(payload)
+
+
+def test_halves_of_a_character_in_two_payloads_are_one_character():
+    pipe = Normalizer("openai_chat")
+    halves = [{"choices": [{"index": 0, "delta": {"content": half}}]} for half in "\ud83d\ude00"]
+    events = [event for payload in halves for event in pipe.feed_payload(payload)]
+    assert text_of(events + pipe.close()) == "\U0001f600"
 
 
 def test_a_payload_that_holds_itself_is_a_mistake_of_the_caller():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm.events import Citation, Usage
+from streamnorm.events import Citation, ToolCall, Usage
 from tests.conftest import Chat, sse, text_of, traced
 
 CHUNK = Chat.text("EVIL").removeprefix(b"data: ").strip()
@@ -100,3 +100,39 @@ def test_choices_inside_a_text_before_the_choices_are_no_choices(field: str):
     choices = [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]
     body = sse({**fields, "choices": choices}) * 3 + Chat.end("stop")
     assert text_of(traced("openai_chat", body)[0]) == "xxx"
+
+
+# --- lines that are neither a field nor a comment -----------------------------------------------------
+
+CALL = [Chat.call(0, "A", "pay"), Chat.call(0, None, None, '{"n":1}')]
+
+
+@pytest.mark.parametrize("name", [b"dat: ", b"Data: ", b"", b"d\x00ta: ", b"x", b"data : "])
+def test_a_fragment_in_a_line_of_another_name_breaks_the_call_that_was_open(name: bytes):
+    damaged = CALL[1].replace(b"data: ", name)
+    events, pipe = traced("openai_chat", CALL[0] + damaged + Chat.end("tool_calls"))
+    assert [(e.kind, getattr(e, "reason", "")) for e in events[-2:]] == [
+        ("broken_tool_call", "conflict"), ("finish", "tool_calls"),
+    ]  # fmt: skip
+    assert pipe.notes["wire.stray_line"] == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b"id: 7\n", b"retry: 10\n", b": hi\n", b":\n", b"event: x\n", b"id\n"]
+)
+def test_a_line_that_the_specification_knows_breaks_nothing(line: bytes):
+    events, pipe = traced("openai_chat", CALL[0] + line + CALL[1] + Chat.end("tool_calls"))
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{"n": 1}]
+    assert pipe.notes["wire.stray_line"] == 0
+
+
+def test_a_line_of_another_name_at_the_cut_end_is_the_beginning_of_one():
+    events, pipe = traced("openai_chat", b"".join(CALL) + Chat.delta({}, "tool_calls") + b"dat")
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{"n": 1}]
+    assert (pipe.notes["wire.stray_line"], pipe.notes["stream.cut_event"]) == (0, 1)
+
+
+def test_an_error_written_into_the_stream_without_any_field_is_heard():
+    error = b'{"error": {"message": "boom", "code": "overloaded"}}\n\n'
+    events, _ = traced("openai_chat", CALL[0] + error + Chat.end("stop"))
+    assert (events[-1].reason, events[-1].error) == ("provider_error", "boom")

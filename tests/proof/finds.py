@@ -57,8 +57,8 @@ def custom(text: Any, **more: Any) -> dict[str, Any]:
     return {"index": 0, **more, "custom": {"input": text, **({"name": "pay"} if more else {})}}
 
 
-def item(kind: str, what: str, place: int = 0, **fields: Any) -> Payload:
-    said = {"type": what, "id": "it_1", **fields}
+def item(kind: str, what: str, place: Any = 0, **fields: Any) -> Payload:
+    said = {"type": what, "id": "it_1"} | fields
     return {"type": f"response.output_item.{kind}", "output_index": place, "item": said}
 
 
@@ -542,6 +542,16 @@ FINDS: dict[str, Find] = {
     "a hole in the numbering": (
         "openai_responses",
         numbered({1: function("added", ""), 5: function("done", ""), 6: over()})),
+    "a call that was never closed, after another lost something": (
+        "anthropic",
+        (start(name="pa"), delta(5), start(1, "pay", "B"), delta(WHOLE, 1), reason(), END)),
+    "a hosted call without the field that its arguments are in": (
+        "azure_foundry", (item("done", "azure_ai_search_call", call_id="A", status="completed"), over())),
+    "a call whose place came only with its end, under another item": (
+        "openai_responses",
+        (item("added", "custom_tool_call", ["x"], call_id="A", name="pay", input=""),
+         item("done", "custom_tool_call", 1, call_id="A", name="pay", input="go", id="A"),
+         over({"type": "custom_tool_call", "id": "other", "call_id": "A", "name": "pay", "input": "go"}))),
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Normalizer
+from streamnorm.core.parser import Parser
 from streamnorm.events import BrokenToolCall, Event, Failed, Finish, Unrecognized
 from streamnorm.framing import sniff
 from streamnorm.providers import PROVIDERS
@@ -43,7 +44,9 @@ def body_of(provider: str, take: str | None = None) -> bytes:
 
 def payloads_of(provider: str) -> list[Json]:
     body = body_of(provider)
-    framer = PROVIDERS[provider].part("parser").framer(sniff(body[:64]) or "text", len(body))
+    framer = (
+        PROVIDERS[provider].part("parser", Parser).framer(sniff(body[:64]) or "text", len(body))
+    )
     data = [framer.read(frame).data or b"" for frame in [*framer.feed(body), *framer.rest()]]
     return [json.loads(d) for d in data if d.startswith(b"{")]
 

@@ -476,9 +476,15 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a call that begins with text alone and is named later": (
         (chat(entry('{"to"')), chat(entry(function={"name": "pay", "arguments": ':"me"}'})), *STOP),
         DOUBTED),
-    "a fragment without an index is of the last call, not of the last without one": (
-        (chat(named('{"to"', index=None)), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', None)),
-         *STOP), [("pay", "invalid_json!"), ("b", WHOLE)]),
+    "a fragment without an index is of the last call where no entry has one": (
+        (chat(named("", index=None)), chat(named('{"to"', "b", "B", None)), chat(entry(':"me"}', None)),
+         *STOP), [("pay", ""), ("b", WHOLE)]),
+    "a fragment without an index is of the last call where no other can go on": (
+        (chat(named(WHOLE)), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', None)),
+         *STOP), [("pay", WHOLE), ("b", WHOLE)]),
+    "a fragment without an index may be of any call that can go on, where entries have one": (
+        (chat(named("")), chat(named("", "b", "B", 1)), chat(entry(WHOLE, None)), *STOP),
+        [("pay", "conflict!"), ("b", "conflict!")]),
     "several entries after a single one do not go on with it": (
         (chat(named('{"to"', index=None)), chat(entry(':"me"}', None), named(WHOLE, "b", "B", None)),
          *STOP), [("pay", "conflict!"), ("", "conflict!"), ("b", "conflict!")]),
@@ -740,8 +746,11 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "an item in progress that has its text": (
         (r_item("done", WHOLE, status="in_progress"), r_over()), PAID),
     "a fragment that is a number makes its own call doubtful until it is said whole": (
+        (r_item("added"), B_ADDED, r_delta(5), r_delta(WHOLE, 1, "it_2"), B_DONE, r_over()),
+        [("b", WHOLE), ("pay", "conflict!")]),
+    "where something was lost, a call that was never closed is not told": (
         (r_item("added"), B_ADDED, r_delta(5), r_delta('{"x":1}', 1, "it_2"), r_over()),
-        [("pay", "conflict!"), ("b", '{"x":1}')]),
+        [("pay", "conflict!"), ("b", "truncated!")]),
     "the item heals what a fragment lost": (
         (r_item("added"), r_delta(5), r_item("done", WHOLE), r_over()), PAID),
     "the whole arguments heal what a fragment lost": (

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import structlog
 
+from streamnorm.core.parser import Parser
 from streamnorm.events import ProviderToolResult, ToolCall
 from streamnorm.providers import PROVIDERS
 from streamnorm.providers.openai_responses.items import Tool
@@ -33,7 +34,7 @@ INPUTS: dict[str, Any] = {
 BY_CALL_ID = [
     (provider, tool)
     for provider in ("openai_responses", "azure_foundry")
-    for tool in PROVIDERS[provider].part("parser").TOOLS.values()
+    for tool in PROVIDERS[provider].part("parser", Parser).TOOLS.values()
     if "call" in tool.role and ("call_id", "natural") in tool.ids
 ]
 over_types = pytest.mark.parametrize(

@@ -31,6 +31,24 @@ def test_an_error_without_a_kind_is_a_failure(provider, error, message, code):
     )
 
 
+@pytest.mark.parametrize("provider", [*BEGINNINGS, "openai_chat", "mistral", "gemini", "ollama"])
+@pytest.mark.parametrize("error", [{"message": "busy"}, {"type": "overloaded", "message": "busy"}])
+def test_an_error_that_only_the_name_of_its_event_calls_so_is_a_failure(provider, error):
+    events, _ = piped(provider, [BEGINNINGS.get(provider, b"") + sse(error, "error")])
+    assert (events[-1].kind, events[-1].reason, events[-1].error) == (
+        "failed", "provider_error", "busy",
+    )  # fmt: skip
+
+
+def test_an_error_that_calls_itself_so_is_not_read_twice():
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
+    for event in ("error", None):
+        events, _ = piped("anthropic", [BEGINNINGS["anthropic"] + sse(error, event)])
+        assert events[-1] == Failed("provider_error", "busy", True, "overloaded_error")
+    events, _ = piped("openai_chat", [sse({"error": {"message": "busy"}, "id": 1}, "error")])
+    assert events[-1] == Failed("provider_error", "busy")
+
+
 def test_a_fragment_that_is_no_text_changes_nothing_of_how_later_ones_are_read():
     def said(text):
         entry = {"function": {"arguments": text}}

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,16 @@ def test_the_file_is_a_take_with_a_header_times_and_a_last_line(tmp_path):
         ": +0.250", body, "", ": +0.500", body, ": +0.750", "",
         f': streamnorm {{"finished":true,"seconds":1.0,"bytes":{size}}}',
     ]  # fmt: skip
+
+
+def test_a_header_of_bytes_that_are_no_text_can_be_read_by_any_reader_of_json(tmp_path):
+    tape = record(
+        tmp_path / "a.sse", [CHAT], headers={"Content-Type": "caf\udce9", "x-\udce9": "1"}
+    )
+    header = orjson.loads(
+        Path(tape.path).read_bytes().splitlines()[0].removeprefix(b": streamnorm ")
+    )
+    assert (header["headers"], header["other_headers"]) == ({"content-type": "caf?"}, {"x-?": 1})
 
 
 def test_a_stream_of_another_framing_is_kept_chunk_by_chunk(tmp_path):

@@ -425,3 +425,10 @@ def test_an_error_with_a_status_is_an_http_error(provider):
         with answer.value as response:
             assert response.code == 529
             assert "Come back later." in json.dumps(json.loads(response.read()))
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "gemini"])  # as text, and as an object
+@pytest.mark.parametrize("value", [float("nan"), object()])
+def test_arguments_that_are_no_json_are_told(provider, value):
+    with pytest.raises(UsageError, match="the arguments of 'f' are no JSON"):
+        script(call("f", x=value)).bytes(provider)

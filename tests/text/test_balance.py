@@ -38,6 +38,17 @@ def test_space_around_it_and_escapes_within_it_do_not_matter(text: str):
     assert Balance().is_even(list(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [('{"a":1}', True), ("{}", True), ('{"a" 1}', False), ("{]}", False)],
+)
+def test_a_whole_object_is_even_and_can_be_read(text: str, whole: bool):
+    balance, pieces = Balance(), list(text)
+    assert not any(balance.is_whole(pieces[:n]) for n in range(len(pieces)))
+    assert [balance.is_whole(pieces), balance.is_whole([*pieces, " "])] == [whole, whole]
+    assert not balance.is_whole([*pieces, " ", "x"])
+
+
 def test_an_empty_piece_changes_nothing():
     balance, pieces = Balance(), ['{"a\\', "", '"']
     assert not balance.is_even(pieces)

@@ -416,6 +416,7 @@ def test_integers_beyond_a_double_keep_their_digits():
         ("\x00\x1f\x7f\u2028é", '"\\u0000\\u001f\x7f\u2028é"'),
         ("\b\t\n\f\r", '"\\b\\t\\n\\f\\r"'),
         ("</script>", '"</script>"'),
+        ([0.5, -0.5, 1.0, 100.0, 0.0], "[0.5,-0.5,1,100,0]"),
     ],
 )
 def test_the_canonical_form_has_no_choices(value, text: str):

@@ -48,6 +48,7 @@ def claude_args(*fragments: str) -> bytes:
         # private characters, plain or escaped, are nobody's stand-in
         ('"\U0010d83d \\ud83d"'.encode(), "\U0010d83d \ud83d"),
         ('"\U000f0000 \\udbc0\\udc00 \\ud83d"'.encode(), "\U000f0000 \U00100000 \ud83d"),
+        (rb'"\udb80\udc3d \ud83d"', "\U000f003d \ud83d"),
     ],
 )
 def test_a_lone_half_is_a_lone_surrogate_and_nothing_else_is(data: bytes, value: object):
@@ -66,6 +67,30 @@ def test_what_was_not_read_yet_keeps_its_escapes():
     hidden, mask = halves.masked(rb'{"a":{"b":"\ud83d"},"c":"\ude00"}')
     plain = mask.unmasked(msgspec.json.decode(hidden, type=dict[str, msgspec.Raw]))
     assert {k: bytes(v) for k, v in plain.items()} == {"a": rb'{"b":"\ud83d"}', "c": rb'"\ude00"'}
+
+
+def test_what_was_not_read_yet_keeps_private_characters_that_stand_beside_the_mask():
+    data = '{"a":"\U000f0800\U000f0fff \\ud800 \\udfff"}'.encode()
+    hidden, mask = halves.masked(data)
+    plain = mask.unmasked(msgspec.json.decode(hidden, type=dict[str, msgspec.Raw]))
+    assert bytes(plain["a"]) == data[5:-1]
+
+
+def test_reading_lets_halves_be_and_raises_what_it_would_raise_without_them():
+    assert halves.decoded(rb'"\ud83d"', msgspec.json.decode) == HIGH
+    assert halves.decoded(b'"x"', msgspec.json.decode) == "x"
+    number = msgspec.json.Decoder(int).decode
+    with pytest.raises(msgspec.ValidationError):
+        halves.decoded(b'"x"', number)
+    with pytest.raises(msgspec.DecodeError):
+        halves.decoded(b'"x', msgspec.json.decode)
+
+
+def test_where_no_exact_text_is_needed_only_lone_halves_are_replaced():
+    assert (
+        halves.replaced(rb'"\ud83d \ud83d\ude00 \\ud83d \n"')
+        == rb'"\ufffd \ud83d\ude00 \\ud83d \n"'
+    )
 
 
 def test_a_payload_with_a_character_of_every_private_block_is_not_masked():
@@ -184,7 +209,7 @@ def test_everything_told_can_be_encoded(provider: str):
     events = tr(provider, start + sse(odd))
     assert any(e.kind == "unrecognized" for e in events)
     for event in events:
-        repr(event).encode()
+        msgspec.json.encode(event)
 
 
 @given(st.lists(st.sampled_from(["a", GRIN, HIGH, LOW, "é"]), min_size=1, max_size=10),
@@ -214,6 +239,22 @@ def _replaced(utf16: bytes) -> str:
         out.append("\ufffd" if 0xD800 <= unit < 0xE000 else chr(unit))
         at += 1
     return "".join(out)
+
+
+def test_an_event_without_text_is_told_beside_halves():
+    signed = {"type": "signature_delta", "signature": "s"}
+    body = Messages.START + Messages.text("a" + HIGH, 3)
+    body += sse({"type": "content_block_delta", "index": 4, "delta": signed})
+    events = tr("anthropic", body + Messages.text(LOW, 3) + Messages.end("end_turn"))
+    thoughts = [e for e in events if isinstance(e, ReasoningDelta)]
+    assert [e.echo["signature"] for e in thoughts] == ["s"]
+
+
+def test_half_a_character_at_the_end_of_a_cut_stream_is_told_to_the_call_it_was_of():
+    events = tr("openai_chat", Chat.call(0, "a", "f", '{"x":"' + HIGH))
+    assert [e for e in events if isinstance(e, ToolCallDelta)] == [
+        ToolCallDelta(0, '{"x":"'), ToolCallDelta(0, "\ufffd"),
+    ]  # fmt: skip
 
 
 def test_text_deltas_keep_their_part_and_choice_when_mended():

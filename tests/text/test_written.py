@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import UTC, datetime
 
 import msgspec
 import orjson
@@ -10,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm import TextDelta
-from streamnorm.text.written import data_uri, json_bytes, json_text, made_safe, safe_json, sse
+from streamnorm.text.written import (
+    data_uri,
+    json_ascii,
+    json_bytes,
+    json_spaced,
+    json_text,
+    made_safe,
+    safe_json,
+    sse,
+)
 
 
 class Named(tuple):
@@ -43,6 +53,7 @@ class Point(msgspec.Struct):
         ([Point(1, b""), "\ud83d"], r'[{"x":1,"y":""},"\ud83d"]'),
         ([0.1, 1e-7, 5e-324, 1e22, -0.0, 1.0], "[0.1,1e-7,5e-324,1e+22,-0.0,1.0]"),
         ("null", '"null"'),
+        ([datetime(2026, 11, 17, tzinfo=UTC), None], '["2026-11-17T00:00:00Z",null]'),
         ([Point(1, b"hi"), None], '[{"x":1,"y":"aGk="},null]'),
     ],
 )  # fmt: skip
@@ -97,6 +108,25 @@ plain = st.recursive(
 def test_everything_plain_comes_back_as_it_was(value):
     assert json.loads(json_bytes(value)) == value
     assert json.loads(json_text(value)) == value
+
+
+@given(plain)
+def test_json_in_ascii_is_what_the_standard_library_writes(value):
+    """Files of histories are in this form: it stays as it is."""
+    assert json_ascii(value) == json.dumps(value, separators=(",", ":")).encode("ascii")
+    assert json_ascii(value, in_lines=True) == json.dumps(value, indent=2).encode("ascii")
+
+
+@given(plain)
+def test_json_for_people_has_spaces_and_halves_as_they_are(value):
+    assert json_spaced(value) == json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("write", [json_ascii, json_spaced])
+@pytest.mark.parametrize(("value", "error"), [([math.nan], ValueError), ([object()], TypeError)])
+def test_the_other_forms_refuse_the_same(write, value, error):
+    with pytest.raises(error):
+        write(value)
 
 
 @given(plain)

@@ -332,7 +332,8 @@ def ag_ui_clients_follow_a_loop(http_agent: dict[str, Any]) -> None:
     assert [m["toolCallId"] for m in messages if m["role"] == "tool"] == ["call_0", "call_0_2"]
     asks = http_agent["loop/asks"]["finished"]["outcome"]
     assert asks["interrupts"][0] == {
-        "id": "ask_1", "reason": "tool_approval", "toolCallId": "call_0", "message": "5 €",
+        "id": "ask_1", "reason": "tool_call", "toolCallId": "call_0", "message": "5 €",
+        "responseSchema": ag_ui.ANSWER,
     }  # fmt: skip
 
 

@@ -146,13 +146,26 @@ def test_ids_of_the_conversation_are_not_used_again() -> None:
 def test_an_approval_is_an_interrupt() -> None:
     *_, finished = told(CALL, Finish("tool_calls"), Approval("ask_1", CALL, "5 €"))
     assert finished["outcome"] == {"type": "interrupt", "interrupts": [
-        {"id": "ask_1", "reason": "tool_approval", "toolCallId": "call_1", "message": "5 €"},
+        {"id": "ask_1", "reason": "tool_call", "toolCallId": "call_1", "message": "5 €",
+         "responseSchema": ag_ui.ANSWER},
     ]}  # fmt: skip
+    *_, finished = told(CALL, Finish("tool_calls"), Approval("ask_1", CALL), Denied(CALL))
+    assert "outcome" not in finished  # nothing waits
+
+
+def test_a_call_of_an_earlier_run_is_answered_and_asked_about_again() -> None:
+    other = ToolCall(1, "other", "pay", {"euro": 7}, '{"euro":7}')
+    known = {"call_1": "call_1_2", "other": "other"}
+    events = told(ToolResult.for_call(CALL, "paid"), Approval("ask_2", other), known=known)
+    assert [e["type"] for e in events] == ["TOOL_CALL_RESULT", "CUSTOM", "RUN_FINISHED"]
+    assert (events[0]["toolCallId"], events[0]["content"]) == ("call_1_2", "paid")
+    assert [i["toolCallId"] for i in events[-1]["outcome"]["interrupts"]] == ["other"]
 
 
 def test_a_denied_call_is_answered() -> None:
     *_, result, _ = told(CALL, Finish("tool_calls"), Denied(CALL, "too much"))
-    assert (result["type"], result["content"]) == ("TOOL_CALL_RESULT", "too much")
+    said = "The user denied this call: too much"
+    assert (result["type"], result["content"]) == ("TOOL_CALL_RESULT", said)
 
 
 def test_usage_by_step_for_new_clients() -> None:

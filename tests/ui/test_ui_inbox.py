@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm import Media, Provenance, ProviderToolResult, Reasoning, Text, ToolCall
+from streamnorm import Decision, Media, Provenance, ProviderToolResult, Reasoning, Text, ToolCall
 from streamnorm.ui.inbox import BadBody, from_ag_ui, from_ai_sdk, from_plain, parse_body
 
 FACTS = {"streamnorm": {"id": "call_real", "idSource": "conflated", "wireId": "fc_1",
@@ -63,9 +63,11 @@ def test_a_call_and_its_result_become_two_turns() -> None:
     ("state", "more", "outcome"),
     [
         ("output-error", {"errorText": "no money"}, ("no money", True)),
-        ("output-denied", {"approval": {"id": "a", "approved": False}}, ("denied", True)),
+        ("output-denied", {"approval": {"id": "a", "approved": False}},
+         ("The user denied this call.", True)),
         ("output-denied", {"approval": {"id": "a", "approved": False, "reason": "no"}},
-         ("denied: no", True)),
+         ("The user denied this call: no", True)),
+        ("approval-requested", {"approval": {"id": "a"}}, None),
         ("input-available", {}, None),
         ("approval-responded", {"approval": {"id": "a", "approved": True}}, None),
     ],
@@ -75,8 +77,48 @@ def test_each_state_of_a_call(state: str, more: dict[str, Any], outcome: Any) ->
     assert len(inbox.conversation.turns[0].calls) == 1
     got = [(r.output, r.is_error) for r in inbox.results]
     assert got == ([] if outcome is None else [outcome])
-    expected = {"a": more["approval"]["approved"]} if "approval" in more else {}
-    assert inbox.approvals == expected
+    waits = state == "approval-responded"  # what is answered and told needs no answer any more
+    assert inbox.approvals == ({"a": Decision(id="a", allow=True)} if waits else {})
+
+
+def responded(id: str, call: str = "call_1", **approval: Any) -> dict[str, Any]:
+    part = tool("approval-responded", approval={"id": id, **approval})
+    return {**part, "toolCallId": call, "toolMetadata": {"streamnorm": {"id": f"wire_{call}"}}}
+
+
+def test_approvals_are_those_of_the_last_answer_and_edits_stand_in_the_body() -> None:
+    body = {
+        **ui(said("assistant", responded("old", approved=True)), said("user"),
+             said("assistant", responded("a", approved=True),
+                  responded("b", "call_2", approved=False, reason="no"))),
+        "editedArgs": {"a": {"euro": 3}, "unknown": {}},
+    }  # fmt: skip
+    inbox = from_ai_sdk(body)
+    assert inbox.approvals == {
+        "a": Decision(id="a", allow=True, arguments={"euro": 3}),
+        "b": Decision(id="b", allow=False, reason="no"),
+    }
+    assert inbox.unanswered == {"wire_call_1": "call_1", "wire_call_2": "call_2"}
+    moved_on = from_ai_sdk(ui(said("assistant", responded("a", approved=True)), said("user")))
+    assert moved_on.approvals == {"a": Decision(id="a", allow=True)}
+    assert moved_on.unanswered == {}  # the next answer is a message of its own
+
+
+@pytest.mark.parametrize(
+    ("more", "edits", "where"),
+    [
+        ({}, {}, "approval.approved"), ({"approved": "yes"}, {}, "approval.approved"),
+        ({"approved": None}, {}, "approval.approved"), ({"approved": 1}, {}, "approval.approved"),
+        ({"approved": True, "reason": 5}, {}, "approval.reason"),
+        ({"approved": True}, {"a": "all"}, "editedArgs.a"), ({"approved": True}, "x", "editedArgs"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_neither_yes_nor_no_is_none(
+    more: dict[str, Any], edits: Any, where: str
+) -> None:
+    body = {**ui(said("assistant", responded("a", **more))), "editedArgs": edits}
+    with pytest.raises(BadBody, match=where.replace(".", r"\.")):
+        from_ai_sdk(body)
 
 
 @pytest.mark.parametrize(
@@ -229,14 +271,25 @@ def test_a_broken_ag_ui_call_does_not_come_back(call: dict[str, Any]) -> None:
 
 def test_interrupts_are_answered() -> None:
     entries = [
-        {"interruptId": "a", "status": "resolved"},
-        {"interruptId": "b", "status": "resolved", "payload": {"approved": False}},
+        {"interruptId": "a", "status": "resolved",
+         "payload": {"approved": True, "editedArgs": {"euro": 3}}},
+        {"interruptId": "b", "status": "resolved", "payload": {"approved": False, "reason": "no"}},
         {"interruptId": "c", "status": "cancelled", "payload": {"approved": True}},
         {"interruptId": "d", "status": "resolved", "payload": True},
+    ]  # fmt: skip
+    assert list(from_ag_ui(run(resume=entries)).approvals.values()) == [
+        Decision(id="a", allow=True, arguments={"euro": 3}),
+        Decision(id="b", allow=False, reason="no"),
+        Decision(id="c", allow=False),
+        Decision(id="d", allow=True),
     ]
-    assert from_ag_ui(run(resume=entries)).approvals == {
-        "a": True, "b": False, "c": False, "d": True,
-    }  # fmt: skip
+
+
+@pytest.mark.parametrize("payload", [None, "yes", {}, {"approved": "true"}, {"editedArgs": {}}, 1])
+def test_an_interrupt_that_is_resolved_without_a_yes_or_no_is_a_bad_body(payload: Any) -> None:
+    entry = {"interruptId": "a", "status": "resolved", "payload": payload}
+    with pytest.raises(BadBody, match=r"resume\[0\]\.payload"):
+        from_ag_ui(run(resume=[entry]))
 
 
 def test_ag_ui_media() -> None:
@@ -254,10 +307,13 @@ def test_ag_ui_media() -> None:
 def test_a_plain_body() -> None:
     body = {"id": "c", "messages": [{"role": "user", "text": "Hi"},
                                     {"role": "assistant", "text": "Yo"}],
-            "approvals": {"a": False}}  # fmt: skip
+            "approvals": {"a": False, "b": {"approved": True, "editedArgs": {"euro": 3}}}}  # fmt: skip
     inbox = from_plain(body)
     assert [(t.role, t.text) for t in inbox.conversation] == [("user", "Hi"), ("assistant", "Yo")]
-    assert inbox.approvals == {"a": False}
+    assert inbox.approvals == {
+        "a": Decision(id="a", allow=False),
+        "b": Decision(id="b", allow=True, arguments={"euro": 3}),
+    }
     with pytest.raises(BadBody, match=r"approvals\.a"):
         from_plain({**body, "approvals": {"a": "yes"}})
 
@@ -270,12 +326,14 @@ def test_bytes_that_are_no_object(body: bytes) -> None:
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5)
-    | st.sampled_from(["user", "assistant", "tool", "text", "output-available", "tool-f"]),
+    | st.sampled_from(["user", "assistant", "tool", "text", "output-available", "tool-f",
+                       "approval-responded", "resolved"]),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(["id", "messages", "role", "parts", "type", "text", "toolCallId", "state",
                          "input", "output", "toolMetadata", "streamnorm", "content", "toolCalls",
-                         "function", "name", "arguments", "threadId", "runId", "resume", "tools"]),
+                         "function", "name", "arguments", "threadId", "runId", "resume", "tools",
+                         "approval", "approved", "interruptId", "status", "payload", "editedArgs"]),
         inner, max_size=6,
     ),
     max_leaves=25,
@@ -286,7 +344,7 @@ _json = st.recursive(
 def test_any_json_is_a_conversation_or_a_bad_body(messages: Any, more: Any) -> None:
     for decode in (from_ai_sdk, from_ag_ui, from_plain):
         body = {"id": "c", "threadId": "t", "runId": "r", "messages": messages, "resume": more,
-                "tools": more, "approvals": more}  # fmt: skip
+                "tools": more, "approvals": more, "editedArgs": more}  # fmt: skip
         try:
             inbox = decode(parse_body(json.dumps(body).encode()))
         except BadBody:

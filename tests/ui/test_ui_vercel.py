@@ -198,6 +198,34 @@ def test_an_approval_is_asked_for() -> None:
     }  # fmt: skip
 
 
+def test_a_page_that_does_not_know_the_call_is_told_it_before_it_is_asked() -> None:
+    chunks = told(Approval("ask_1", CALL))
+    assert [c["type"] for c in chunks] == [
+        "tool-input-start", "tool-input-available", "tool-approval-request", "finish",
+    ]  # fmt: skip
+    assert chunks[1]["input"] == {"euro": 5}
+
+
+def test_a_denied_call_is_told_once() -> None:
+    record = ToolResult.for_call(CALL, "The user denied this call.", is_error=True)
+    chunks = told(CALL, Finish("tool_calls"), Denied(CALL), record)
+    assert [c["type"] for c in chunks[1:]] == [
+        "tool-input-available", "tool-output-denied", "finish",
+    ]  # fmt: skip
+
+
+def test_a_call_of_the_message_that_is_continued_is_answered_in_its_own_step() -> None:
+    """The client looks for tools that wait in the last step: an empty one would hide them."""
+    other = ToolCall(1, "other", "pay", {"euro": 7}, '{"euro":7}')
+    encoder = vercel.Encoder(known={"call_1": "call_1_2", "other": "other"})
+    events = [ToolResult.for_call(CALL, "paid"), Approval("ask_2", other, "again")]
+    chunks = _chunks(encoder.payloads(*events) + encoder.closing())
+    assert [(c["type"], c.get("toolCallId") or c.get("finishReason")) for c in chunks] == [
+        ("start", None), ("tool-output-available", "call_1_2"), ("tool-approval-request", "other"),
+        ("finish", "tool-calls"),
+    ]  # fmt: skip
+
+
 def test_usage_is_summed_over_the_steps() -> None:
     *_, finish = told(
         StreamStart("a"), Usage(10, 5, 2, None, 1), Finish("tool_calls"),

@@ -16,7 +16,6 @@ import os
 import random
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,11 +58,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--lenient", action="store_true", help="leave failing tests aside")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
+    parser.add_argument("--verbose", action="store_true", help="say which test caught each")
     return parser.parse_args()
 
 
 def _tried(mutants: list[Mutant], complete: list[str], options: argparse.Namespace) -> int:
-    bar = _Bar(len(mutants))
+    bar = _Bar(len(mutants), verbose=options.verbose)
     files = {mutant.file for mutant in mutants}
     tests = {file: _concerns(TARGETS[file].tests) for file in files}
     paths = {_path(test) for file in files for test in TARGETS[file].tests}
@@ -103,20 +103,25 @@ def _reported(outcomes: list[Outcome], complete: list[str]) -> int:
     needless = [key for key in EQUIVALENT if key[0] in complete and key not in keys]
     for key in needless:
         print("no longer needed in EQUIVALENT:", *key)
-    tried = Counter(o.mutant.file for o in outcomes)
-    left = Counter(o.mutant.file for o in survivors)
-    excused = Counter(o.mutant.file for o in outcomes if not o.by) - left
-    for file, count in tried.items():
-        print(f"{file}: {count} mutants, {excused[file]} equivalent, {left[file]} survive")
+    for file in dict.fromkeys(outcome.mutant.file for outcome in outcomes):
+        print(_line(file, [o for o in outcomes if o.mutant.file == file]))
+    print(_line("all", outcomes))
     return 1 if survivors or needless else 0
+
+
+def _line(name: str, outcomes: list[Outcome]) -> str:
+    caught = sum(bool(outcome.by) for outcome in outcomes)
+    survive = sum(map(_survives, outcomes))
+    equivalent = len(outcomes) - caught - survive
+    return f"{name}: {len(outcomes)} mutants, {caught} caught, {equivalent} equivalent, {survive} survive"
 
 
 class _Bar:
     """Progress on stderr: one line that is written over, or a line now and then."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, verbose: bool) -> None:
         self.outcomes: list[Outcome] = []
-        self._total = total
+        self._total, self._verbose = total, verbose
         self._began = self._shown = time.monotonic()
 
     def said(self, text: str) -> None:
@@ -128,6 +133,8 @@ class _Bar:
         if _survives(outcome):
             told = f"{outcome.tests} tests pass there" if outcome.tests else "no test passes there"
             print(f"survives: {outcome.mutant}  ({told})", flush=True)
+        elif self._verbose:
+            print(f"{outcome.by or 'equivalent'}: {outcome.mutant}", flush=True)
         now, tty = time.monotonic(), sys.stderr.isatty()
         if now - self._shown > (0.2 if tty else 15):
             self._shown = now
@@ -141,7 +148,9 @@ class _Bar:
         survive = sum(map(_survives, self.outcomes))
         filled = "#" * (30 * done // self._total)
         took = time.monotonic() - self._began
-        line = f"[{filled:<30}] {done} of {self._total} · {took:.0f} s · {survive} survive"
+        ahead = self._total - done
+        left = f"about {took / done * ahead:.0f} s to go · " if done and ahead else ""
+        line = f"[{filled:<30}] {done} of {self._total} · {took:.0f} s · {left}{survive} survive"
         print(before + line, end=after, file=sys.stderr, flush=True)
 
 

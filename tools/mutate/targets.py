@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tools.mutate.guards import EVIDENCE, Scope
+from tools.mutate.guards import READING, Scope
 
 __all__ = ["EQUIVALENT", "TARGETS", "Target"]
 
@@ -17,7 +17,19 @@ Test: TypeAlias = str | tuple[str, str]
 
 CORE = ("tests/core", "tests/proof/test_finds.py", "tests/providers/test_evidence_wires.py")
 STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
-PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
+WORDS = tuple(
+    f"tests/providers/test_{about}.py"
+    for about in (
+        "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
+    )
+)  # fmt: skip
+BEGINNING = (
+    *(f"tests/pipe/test_{about}.py" for about in ("auto", "bad_input", "beginnings", "limits", "logging")),
+    "tests/providers/test_exactness.py", "tests/providers/test_quirks.py",
+)  # fmt: skip
+FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
+BAD = "tests/pipe/test_bad_input.py"
+PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", BAD)
 
 
 class Target(NamedTuple):
@@ -33,76 +45,140 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
         ("tests/providers/test_bad_wires.py", name),
         ("tests/providers/test_takes.py", f"{name}/"),
         "tests/providers/test_quirks.py",
+        f"tests/providers/test_guards_{name}.py",
+        *WORDS,
         *more,
     )
 
 
 ALL = Scope()
 _RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
-_LIMITS = Scope.about("LimitReached", "overflow", "_left", "_up_to_limit", "_long", "_size")
 
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
-    "streamnorm/providers/openai_chat/parser.py": Target(EVIDENCE, _wire("openai_chat")),
-    "streamnorm/providers/anthropic/parser.py": Target(EVIDENCE, _wire("anthropic")),
-    "streamnorm/providers/openai_responses/parser.py": Target(EVIDENCE, _RESPONSES),
+    "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
+    "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
+    "streamnorm/providers/openai_responses/parser.py": Target(READING, _RESPONSES),
     "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
-    "streamnorm/core/parser.py": Target(EVIDENCE, (*CORE, *STREAMS, *PIPE)),
-    "streamnorm/core/even.py": Target(ALL, CORE),
-    "streamnorm/providers/gemini/parser.py": Target(EVIDENCE, _wire("gemini")),
+    "streamnorm/core/parser.py": Target(READING, (*CORE, *STREAMS, *WORDS, BAD)),
+    "streamnorm/core/even.py": Target(ALL, (*CORE, *WORDS)),
+    "streamnorm/core/mend.py": Target(ALL, ("tests/text/test_halves.py",)),
+    "streamnorm/providers/gemini/parser.py": Target(READING, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
-    "streamnorm/providers/cohere/parser.py": Target(EVIDENCE, _wire("cohere")),
-    "streamnorm/providers/bedrock/parser.py": Target(EVIDENCE, _wire("bedrock")),
-    "streamnorm/providers/mistral/parser.py": Target(EVIDENCE, _wire("mistral")),
-    "streamnorm/providers/ollama/parser.py": Target(EVIDENCE, _wire("ollama")),
+    "streamnorm/providers/cohere/parser.py": Target(READING, _wire("cohere")),
+    "streamnorm/providers/bedrock/parser.py": Target(READING, _wire("bedrock")),
+    "streamnorm/providers/mistral/parser.py": Target(
+        READING, _wire("mistral", "tests/providers/test_guards_openai_chat.py")
+    ),
+    "streamnorm/providers/ollama/parser.py": Target(READING, _wire("ollama")),
     "streamnorm/providers/gemini_interactions/parser.py": Target(
-        EVIDENCE, _wire("gemini_interactions")
+        READING, _wire("gemini_interactions")
     ),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
+    "streamnorm/text/written.py": Target(ALL, ("tests/text/test_written.py",)),
+    "streamnorm/text/balance.py": Target(ALL, ("tests/text/test_balance.py",)),
+    "streamnorm/text/halves.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/encoding/ids.py": Target(
         ALL, ("tests/encoding/test_ids.py", "tests/encoding/test_pairs.py")
     ),
     "streamnorm/core/mint.py": Target(ALL, ("tests/core/test_mint.py",)),
-    "streamnorm/normalizer.py": Target(_LIMITS, PIPE),
-    "streamnorm/framing/sse.py": Target(_LIMITS, ("tests/framing/test_sse.py", *PIPE)),
-    "streamnorm/framing/lines.py": Target(_LIMITS, ("tests/framing/test_lines.py", *PIPE)),
-    "streamnorm/framing/json_array.py": Target(
-        _LIMITS, ("tests/framing/test_json_array.py", *PIPE)
-    ),
-    "streamnorm/framing/aws.py": Target(_LIMITS, ("tests/framing/test_aws.py", *PIPE)),
+    "streamnorm/normalizer.py": Target(ALL, BEGINNING),
+    "streamnorm/opening.py": Target(ALL, BEGINNING),
+    "streamnorm/framing/__init__.py": Target(ALL, FRAMING),
+    "streamnorm/framing/sse.py": Target(ALL, ("tests/framing/test_sse.py", *FRAMING)),
+    "streamnorm/framing/lines.py": Target(ALL, ("tests/framing/test_lines.py", *FRAMING)),
+    "streamnorm/framing/json_array.py": Target(ALL, ("tests/framing/test_json_array.py", *FRAMING)),
+    "streamnorm/framing/aws.py": Target(ALL, ("tests/framing/test_aws.py", *FRAMING)),
 }
 
 _CALLS = "streamnorm/core/calls.py"
 _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
+_CHAT = "streamnorm/providers/openai_chat/parser.py"
+_COHERE = "streamnorm/providers/cohere/parser.py"
 _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
+_GEMINI = "streamnorm/providers/gemini/parser.py"
+_SSE = "streamnorm/framing/sse.py"
+_AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
+_JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
+_AGAIN = "the same, read anew: slower"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
+        "what was counted before is kept: see _count"
+    ),
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: len(p.usage_metadata) != len(self._usage)",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._hot_chunk", "without: or self._choices.get(number)"): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: part.thought is not None or part.thought_signature is not None",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._hot_chunk", "always: choice.kind is not TextDelta"): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: choice.told or part.text or (not said.name)",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._call",
+        "always: choice.told or said.will_continue or said.partial_args or (not said.name)",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: part.text and part.function_call is None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: (said := part.function_call) is not None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._chunk",
+        "always: p.candidates is None or p.prompt_feedback is not None or p.error is not None",
+    ): _SHORTCUT,
+    (_GEMINI, "GeminiParser._chunk", "always: p.usage_metadata is not _ABSENT"): (
+        "what was counted before is kept: see _count"
+    ),
+    (_GEMINI, "GeminiParser._chunk", "without: or self._choices.get(number)"): _SHORTCUT,
+    (_GEMINI, "GeminiParser._server_call", "without: or ServerCalled()"): _TYPES,
+    (
+        _SSE, "SSE._single_lines",
+        "always: self._held and self._held[-1][-1:] == b'\\n'",
+    ): _SHORTCUT,
+    (_SSE, "SSE._single_lines", "without: and self._held[-1][-1:] == b'\\n'"): _SHORTCUT,
+    (_SSE, "SSE._single_lines", "always: LF in lines or CR in lines"): _SHORTCUT,
+    (_SSE, "SSE._ended", "always: self._held"): _SHORTCUT,
+    (_SSE, "SSE._ended", "always: rest"): _SHORTCUT,
+    (
+        _SSE, "SSE._ended",
+        "always: size > self._limit or len(blocks[0]) > self._limit",
+    ): _SHORTCUT,
+    (_SSE, "SSE._ended", "boundary: size > self._limit"): _SHORTCUT,
+    (_SSE, "SSE._ended", "boundary: len(blocks[0]) > self._limit"): _SHORTCUT,
+    ("streamnorm/framing/lines.py", "Lines.feed", "never: not others"): _JOINED,
+    (_AWS, "Frames.feed", "never: self._size < self._need"): _JOINED,
+    (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
+    (_AWS, "EventStream._learn", "never: len(self._known) < HEADINGS"): _SHORTCUT,
+    (_AWS, "EventStream._learn", "boundary: len(self._known) < HEADINGS"): "one more is kept",
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
-    (
-        _CALLS, "Calls.whole",
-        "never: id and name and text and self._is_usual(id, name, choice, kind)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: and name"): "no name was looked at that is empty",
     (_CALLS, "Calls.whole", "without: and text"): "empty text is refused, then goes the long way",
-    (
-        _CALLS, "Calls.whole",
-        "always: type(arguments) is not dict or not id or (not name)",
-    ): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
     (_CALLS, "Calls._is_usual", "boundary: len(id) <= self._limits.id"): _SHORTCUT,
-    (_CALLS, "Calls.is_whole", "always: call.balance is None"): "the same, read anew: slower",
+    (_CALLS, "Calls.is_whole", "always: call.balance is None"): _AGAIN,
     (
         _CALLS, "Calls._announce",
         "never: call.balance is not None and (not self.is_whole(call))",
@@ -116,6 +192,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
         "a text that was doubled and is whole has a brace too many when it is doubled again"
     ),
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: function is not None and function.name is None and (entry.id is None) and (not number) "
+        "and (len(e...",
+    ): _SHORTCUT,
+    (
+        _CHAT, "ChatParser._chunk",
+        "never: call.state is OPEN and text[0] != '{' and (first.reason is None)",
+    ): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: number"): _SHORTCUT,
+    (_CHAT, "ChatParser._chunk", "always: p.usage is not None"): _SHORTCUT,
     (_ENTRIES, "Choice._open", "always: it.place is not None"): _TYPES,
     (
         _ANTHROPIC, "AnthropicParser._block_delta",
@@ -128,6 +215,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "any value is read there, so none is ever left aside"
     ),
     (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
         "never: type(value) is dict and said == len(value) and ('[' not in text) and "
@@ -138,4 +226,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+    ("streamnorm/text/canonical.py", "_number", "boundary: number < 0"): "zero was told before",
+    ("streamnorm/text/written.py", "json_bytes", "always: b'null' in line"): _SHORTCUT,
+    ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,
+    ("streamnorm/text/halves.py", "join", "never: has_half(text) is None"): _SHORTCUT,
 }  # fmt: skip

@@ -92,6 +92,7 @@ class Trials:
                 del runs[name]
             self.failing = []
         if not self.failing:
+            self._said(f"{len(self._mutants)} mutants")
             functions = _functions_of(files)
             gc.collect()
             gc.freeze()
@@ -132,11 +133,12 @@ class Trials:
         """The tests that pass through the mutant: those that caught many first, then quick ones."""
         mine, kills = self._tests[mutant.file], self._kills[mutant.file]
         known = dict(kills.most_common(KNOWN))
+        passed = {
+            name: run.lines.get(mutant.file, set()) for name, run in runs.items() if mine(name)
+        }
         through = [
-            name for name, run in runs.items()
-            if mine(name) and (
-                not mutant.lines or not run.lines.get(mutant.file, set()).isdisjoint(mutant.lines)
-            )
+            name for name, lines in passed.items()
+            if (not lines.isdisjoint(mutant.lines) if mutant.lines else lines)
         ]  # fmt: skip
         return sorted(through, key=lambda name: (-known.get(name, 0), runs[name].seconds))
 

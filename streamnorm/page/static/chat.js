@@ -89,17 +89,25 @@ export class Chat {
   async ask(text) {
     if (!text.trim() || this.running) return;
     this.box.value = "";
+    await this.post({ messages: [{ role: "user", text }] });
+  }
+
+  /** Say or decide something, and follow what is told then. */
+  async post(said) {
     const live = this.model.value.startsWith("live:");
     const provider = live ? this.model.value.slice(5) : this.model.value;
-    await this.follow("/api/chat", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ id: this.id, messages: [{ role: "user", text }], provider, live }) });
+    await this.follow("/api/chat", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ id: this.id, messages: [], ...said, provider, live }) });
   }
 
   async stop() {
     await this.attempt(() => post(this.path("stop")));
   }
 
-  async decide(call, approved) {
-    await this.attempt(() => post(this.path("approval"), { call, approved }));
+  /** A person's answer; `text` is what the arguments are to be, if that is not what they are. */
+  async decide(approval, approved, text = null) {
+    if (text === null) return this.post({ approvals: { [approval]: approved } });
+    try { JSON.parse(text); } catch { return this.complain(new Error("the arguments are no JSON: correct them, or reload the page")); }
+    return this.post({ approvals: { [approval]: { approved, editedArgs: JSON.parse(text) } } });
   }
 
   async attempt(act) {
@@ -140,6 +148,7 @@ export class Chat {
     if (id && !follows(this.last, id)) throw new Error("entries are missing; reload the page");
     this.last = id || this.last; // what the server says of a stream that was cut off has no position
     this.count += 1;
+    this.running = entry.kind !== "end";
     const near = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     (TAKERS[entry.kind] ?? hear)(this, entry);
     this.showState(this.running ? "answering" : "ready");
@@ -193,7 +202,7 @@ class Turn {
     }
     const { card, place } = this.cards.get(call.call);
     card.show(call);
-    if (call.id) known.set(call.id, { place, name: call.name });
+    if (call.id) known.set(call.id, { place, name: call.name, text: call.text });
   }
 
   fail(event) {
@@ -211,7 +220,7 @@ function hear(chat, event) {
 const TAKERS = {
   said(chat, entry) {
     if (chat.count === 1) fill(chat.log);
-    chat.running = true;
+    for (const id of chat.calls.keys()) answered(chat, id, "✕ Not answered");
     chat.calls = new Map();
     chat.failed = chat.turn = null;
     chat.log.append(h("article", { class: "said", "aria-label": "You" }, h("p", {}, ...nodesOf(entry.text)), h("p", { class: "said-to" }, `to ${entry.to}`)));
@@ -222,14 +231,19 @@ const TAKERS = {
     chat.turn.hear(event, chat.calls);
   },
   approval(chat, entry) {
-    const { place, name } = chat.calls.get(entry.id) ?? {};
+    const { place, name, text } = chat.calls.get(entry.id) ?? {};
     if (!place) return;
-    const answer = (approved) => () => { buttons.forEach((button) => { button.disabled = true; }); chat.decide(entry.id, approved); };
+    place.querySelector(".approval")?.remove(); // it is asked again
+    const edited = h("textarea", { class: "edited", rows: 3, hidden: true, "aria-label": "The arguments to run it with", spellcheck: "false" }, text);
+    const change = () => (edited.hidden || edited.value === text ? null : edited.value);
+    const answer = (approved) => () => { if (!chat.running) chat.decide(entry.approval, approved, approved ? change() : null); };
     const buttons = [
       h("button", { type: "button", class: "main-action approve", onclick: answer(true) }, "Allow"),
+      h("button", { type: "button", class: "edit", onclick: () => { edited.hidden = false; edited.focus(); } }, "Edit"),
       h("button", { type: "button", class: "deny", onclick: answer(false) }, "Deny"),
     ];
-    place.append(h("div", { class: "approval", role: "group", "aria-label": `May ${name} run?` }, h("p", {}, "May ", h("code", {}, ...nodesOf(name)), " run with these arguments?"), h("div", { class: "buttons" }, buttons)));
+    const asked = h("p", {}, "May ", h("code", {}, ...nodesOf(name)), " run with these arguments?", ...nodesOf(entry.reason ? ` (${entry.reason})` : ""));
+    place.append(h("div", { class: "approval", role: "group", "aria-label": `May ${name} run?` }, asked, h("div", { class: "buttons" }, buttons), edited));
     announce(`${name} asks for approval`);
   },
   denied(chat, entry) { answered(chat, entry.id, "✕ Not allowed"); },

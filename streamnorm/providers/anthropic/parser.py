@@ -248,7 +248,7 @@ class AnthropicParser(Parser):
             elif call is not None:
                 self.calls.append(call, text, out)
             else:
-                self.calls.astray(p.index, index=p.index)
+                self.calls.astray((p.index,), index=p.index)
         elif kind is Text:
             text = delta.text  # type: ignore[union-attr]
             if text:
@@ -343,7 +343,7 @@ class AnthropicParser(Parser):
             return self._give(held, given, raw)
         call = self.calls.open(
             out, _kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
-            place=index,
+            place=(index,),
         )  # fmt: skip
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
         call.echo = echo or None

@@ -248,6 +248,11 @@ class BedrockParser(Parser):
             return None
         return [self._tools[index]] if index in self._tools else []
 
+    def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
+        """What every event has is an object: one without was damaged, whatever it is called."""
+        odd = isinstance(payload, dict) and not all(isinstance(v, dict) for v in payload.values())
+        return odd or super()._may_be_of_a_call(payload, data)
+
     # the hot event first; the others have a table
 
     def _frame(self, p: Frame, out: Out) -> None:
@@ -264,7 +269,7 @@ class BedrockParser(Parser):
             return self._fragment(index, delta.tool_use.input, out)
         if delta.text:
             out.append(TextDelta(delta.text, index or 0))
-        elif delta.text is None:
+        else:
             self._rare_delta(index or 0, delta, out)
         if index in self._tools:
             self._taint_at(index)
@@ -278,13 +283,12 @@ class BedrockParser(Parser):
     def _fragment(self, index: int | None, text: str | None, out: Out) -> None:
         call = self._tools.get(index)
         if call is None:
-            self.calls.astray(index, index=index)
+            self.calls.astray((index,), index=index)
         elif text is None:
             self.calls.taint(call, "a fragment came without its text")
-        elif text and self.even_objects:
-            self.calls.merge_object(call, text, out)
         elif text:
-            self.calls.append(call, text, out)
+            grow = self.calls.merge_object if self.even_objects else self.calls.append
+            grow(call, text, out)
 
     def _rare_delta(self, index: int, delta: Delta, out: Out) -> None:
         if delta.reasoning_content is not None:
@@ -322,7 +326,7 @@ class BedrockParser(Parser):
             self.scribe.note("call.index_reused", index=index)
         kind = CALLS.get(said.type, SERVER_TOOL)  # never run at home what another may run
         call = self.calls.open(
-            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=index
+            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=(index,)
         )
         if index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._tools[index] = call

@@ -176,15 +176,19 @@ ERRORS = {"ERROR", "TIMEOUT"}  # reasons that are failures
 
 # --- odd shapes, made even ----------------------------------------------------------------------
 
+_entries = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
 
 def _only_one(value: bytes) -> bytes | None:
-    """A list of one entry, as Chat has it, is that entry."""
-    entries = msgspec.json.decode(value)
-    return msgspec.json.encode(entries[0]) if isinstance(entries, list) and entries else even.DROP
+    """A list of one entry, as Chat has it, is that entry; of several none can be the one."""
+    entries = _entries(value) if value[:1] == b"[" else []
+    return bytes(entries[0]) if len(entries) == 1 else even.DROP
 
 
 def _as_content(value: bytes) -> bytes | None:
     """Plain text is content of type text, and a list of one content is that one."""
+    if value[:1] == b"[" and len(_entries(value)) > 1:
+        raise even.Uneven("several contents in place of one")  # passed on whole
     return b'{"text":' + value + b"}" if value[:1] == b'"' else _only_one(value)
 
 
@@ -203,8 +207,6 @@ class CohereParser(Parser):
         "STOP_SEQUENCE": "stop",
         "MAX_TOKENS": "length",
         "TOOL_CALL": "tool_calls",
-        "ERROR": "other",  # told as a failure
-        "TIMEOUT": "other",  # told as a failure
         "ERROR_TOXIC": "content_filter",  # older
         "ERROR_LIMIT": "length",  # older
     }
@@ -275,7 +277,7 @@ class CohereParser(Parser):
         if held is not None:
             self.scribe.note("call.index_reused", index=p.index)
         call = self.calls.open(
-            out, id=entry.id, field=_ID, name=function.name, seen=p, place=p.index
+            out, id=entry.id, field=_ID, name=function.name, seen=p, place=(p.index,)
         )
         if p.index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._calls[p.index] = call
@@ -287,14 +289,13 @@ class CohereParser(Parser):
         function = entry.function or Function()
         call = self._calls.get(p.index)
         if call is None:
-            self.calls.astray(p.index, index=p.index)
+            self.calls.astray((p.index,), index=p.index)
             return
         if entry.id or function.name:
             self.calls.hear(call, out, id=entry.id, field=_ID, name=function.name)
-        if function.arguments and self.even_objects:
-            self.calls.merge_object(call, function.arguments, out)
-        elif function.arguments:
-            self.calls.append(call, function.arguments, out)
+        if function.arguments:
+            grow = self.calls.merge_object if self.even_objects else self.calls.append
+            grow(call, function.arguments, out)
         elif function.arguments is None and not (entry.id or function.name):
             self.calls.taint(call, "a fragment came without its text")
 
@@ -311,7 +312,7 @@ class CohereParser(Parser):
 
     def _message_end(self, p: MessageEnd, out: Out) -> None:
         ending = p.delta or Ending()
-        self._usage = ending.usage or self._usage
+        self._usage = ending.usage or {}
         self.raw_reason = ending.finish_reason
         if ending.error or ending.finish_reason in ERRORS:
             raise StreamFailed(_failure(ending))

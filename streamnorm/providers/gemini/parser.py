@@ -48,6 +48,7 @@ from ...framing import Fields, Framer
 from ...framing.json_array import JsonArray
 from ...framing.lines import Whole
 from ...framing.sse import SSE
+from ...text.exact import Refused, parse
 from .told import Conflict, Path, Told, path_of
 
 __all__ = ["ITEMS", "PARSER", "GeminiParser"]
@@ -361,7 +362,7 @@ class GeminiParser(Parser):
                     text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
                     self.calls.lossy = ""
-                elif choice.told and part.text is None:
+                else:
                     self._part(number, choice, _full(part), out)
 
     # every other chunk; its parts have a table
@@ -377,13 +378,9 @@ class GeminiParser(Parser):
             content = candidate.content
             for part in (content.parts or ()) if content is not None else ():
                 self._part(number, choice, part, out)
-            if candidate.finish_reason is not None:
-                self._finish_choice(choice, number, candidate)
-            if (
-                candidate.grounding_metadata is not None or candidate.citation_metadata is not None
-                or candidate.url_context_metadata is not None or candidate.continuation_token is not None
-            ):  # fmt: skip
-                self._cite(choice, candidate, out)
+            if candidate.finish_reason:
+                self._finish_choice(choice, candidate.finish_reason, candidate)
+            self._cite(choice, candidate, out)
 
     def _part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """What it says, all of it: an empty text may stand beside anything."""
@@ -420,6 +417,13 @@ class GeminiParser(Parser):
     def _piece(self, number: int, choice: _Choice, part: Part, said: Called, out: Out) -> None:
         """A call told value by value, or a whole one between its pieces."""
         told = _continued(choice.told, said)
+        begins = bool(said.name and said.will_continue)
+        if begins and told is not None and told.values and not _says_more(said):
+            self._void(choice, told, out)
+            told = None
+        if told is not None and not (said.id or said.name) and len(choice.told) > 1:
+            for each in choice.told:
+                self.calls.taint(each.call, "a piece came that does not say of which call it is")
         if told is None:
             if not said.name and not (said.args is not _ABSENT or said.id):
                 if said.partial_args:
@@ -427,8 +431,10 @@ class GeminiParser(Parser):
                 else:
                     self.scribe.note("call.late", where="functionCall")
                 return
+            for each in [t for t in choice.told if begins and t.call.wire_id is None]:
+                self._void(choice, each, out)  # nothing could go on with it any more
             told = self._begin(number, choice, said, out)
-        elif said.id:
+        else:
             self.calls.hear(told.call, out, id=said.id, field=_ID)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
@@ -439,6 +445,10 @@ class GeminiParser(Parser):
         except Conflict as conflict:
             self.calls.fail(told.call, "conflict", str(conflict), out)
             choice.told.remove(told)
+
+    def _void(self, choice: _Choice, told: Told, out: Out) -> None:
+        choice.told.remove(told)
+        self.calls.void(told.call, out)
 
     def _begin(self, number: int, choice: _Choice, said: Called, out: Out) -> Told:
         call = self.calls.open(
@@ -453,21 +463,28 @@ class GeminiParser(Parser):
         # An empty object says nothing beside values, or while they are still to come.
         is_all = not (said.will_continue or said.partial_args or told.values)
         if whole.strip("{} \r\n\t") or (whole and is_all):
-            told.say((), whole, False)
+            if told.values or said.partial_args:
+                told.restated = whole
+            else:
+                told.say((), whole, False)
         for partial in said.partial_args or ():
-            value = self._value(partial, told.call)
+            value = self._value(partial, told)
             if value is not None and (text := told.say(*value)):
                 self.calls.append(told.call, text, out)
 
-    def _value(self, partial: dict[str, Raw], call: Call) -> tuple[Path, str, bool] | None:
+    def _value(self, partial: dict[str, Raw], told: Told) -> tuple[Path, str, bool] | None:
         """Where a partial value stands, its JSON text, and whether it is a piece of a string."""
+        call = told.call
         said = {_camel(key): self.exact(raw, call) for key, raw in partial.items()}
         path = path_of(said.pop("jsonPath", ""))
-        said.pop("willContinue", None)
+        told.promise(path, said.pop("willContinue", "") == "true")
         values = [(k, v) for k, v in said.items() if k.endswith("Value")]
         for key in said.keys() - dict(values).keys():
             self.scribe.note("wire.field_unknown", where=f"partialArgs[].{key}")
-        key, text = next((v for v in values if v[1]), values[0] if values else ("", ""))
+        (key, text), *more = [v for v in values if v[1]] or values or [("", "")]
+        if more:
+            self.calls.taint(call, "a value of its arguments is said in two ways")
+            return None
         if key == "nullValue":
             return path, "null", False
         if key == "numberValue" and text.strip('"')[:1] in ("N", "I", "-"):
@@ -478,6 +495,8 @@ class GeminiParser(Parser):
         return (path, text[1:-1], True) if key == "stringValue" else (path, text, False)
 
     def _end_told(self, choice: _Choice, told: Told, out: Out) -> None:
+        if told.restated:
+            return self._end_restated(choice, told, out)
         text = told.end()
         if told.ordered:
             if text:
@@ -488,6 +507,18 @@ class GeminiParser(Parser):
         else:
             self.calls.append(told.call, text, out)
         choice.told.remove(told)
+        self.calls.close(told.call, out)
+
+    def _end_restated(self, choice: _Choice, told: Told, out: Out) -> None:
+        """The wire's own word for all arguments: the values before it may be the beginning of it."""
+        try:
+            agrees = told.is_restated(parse(told.restated))
+        except Refused as refused:
+            raise Conflict(f"its arguments are said again, as no JSON: {refused}") from None
+        if not agrees:
+            raise Conflict("its arguments are said twice, and differently")
+        choice.told.remove(told)
+        self.calls.settle(told.call, told.restated, out)
         self.calls.close(told.call, out)
 
     # --- parts that are rare ----------------------------------------------------------------------
@@ -630,13 +661,10 @@ class GeminiParser(Parser):
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def _finish_choice(self, choice: _Choice, number: int, candidate: Candidate) -> None:
+    def _finish_choice(self, choice: _Choice, raw: str, candidate: Candidate) -> None:
         """Remembered; the end of input decides. STOP may stand on every chunk, so the rest wins."""
-        raw = candidate.finish_reason
-        if not raw:
-            return
         reason = self.finish_reason(raw)
-        if raw == "STOP" and choice.told and _goes_on(candidate):
+        if raw == "STOP" and _goes_on(candidate):
             return  # on every chunk, also on those that promise more of a call
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
@@ -669,13 +697,12 @@ class GeminiParser(Parser):
 
     def end_of_calls(self, out: Out) -> None:
         for number, choice in self._choices.items():
-            reason = choice.reason or self.reason
             for told in choice.told:
                 broken = ("length", "the token limit fell inside the arguments")
-                if reason != "length":
+                if choice.reason != "length":
                     broken = ("truncated", "the wire promised more of this call, and ended")
                 self.calls.fail(told.call, *broken, out)  # type: ignore[arg-type]
-            self.calls.end_turn(out, reason, number)
+            self.calls.end_turn(out, choice.reason, number)
 
     def _somebody_goes_on(self) -> bool:
         blocked = self.reason == "content_filter"  # the prompt: no candidate has to say anything
@@ -705,12 +732,13 @@ class GeminiParser(Parser):
         complaint = even.complaint(error)
         *at, field = map(str, complaint.path[-3:]) if complaint.unknown else ("",)
         change: even.Quirk | None = None
-        if "_" in field and field.islower() and _camel(field) in FIELDS:
+        if "_" in field and _camel(field) in FIELDS:
             note, change = "wire.shape_odd", _in_camel_case
         elif at[:1] == ["parts"]:
             note, change = "wire.field_unknown", lambda part: self._set_aside(part, field)
-        if change is None or not _is_utf8(data) or not repairs.begin(complaint.path):
+        if change is None or not _is_utf8(data):
             return super()._repaired(data, error, event, repairs)
+        repairs.begin(complaint.path)
         self.scribe.note(note, where=complaint.where)
         return even.change(data, complaint.path[:-1], change)
 
@@ -773,7 +801,7 @@ def _continued(told: list[Told], said: Called) -> Told | None:
     """The call that a part goes on with, or None if it begins one.
 
     ``willContinue`` promises that the next part without an id belongs to the same call; some repeat
-    its name. Another name, or a name and nothing else, begins a call.
+    its name. Another name, or a name and the promise of more alone, begins a call.
     """
     if not told:
         return None
@@ -784,8 +812,13 @@ def _continued(told: list[Told], said: Called) -> Told | None:
             return known
     if not said.name:
         return last
-    bare = said.partial_args is None and said.args is _ABSENT
-    return None if bare or said.name != last.call.name else last
+    begins = said.will_continue and not _says_more(said)
+    return None if begins or said.name != last.call.name else last
+
+
+def _says_more(said: Called) -> bool:
+    """More than who is called?"""
+    return said.partial_args is not None or said.args is not _ABSENT
 
 
 def _goes_on(candidate: Candidate) -> bool:
@@ -815,11 +848,8 @@ _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 def _in_camel_case(value: bytes) -> bytes:
     """An SDK object's dict: the wire's names are spelt otherwise, and what is absent is null."""
-    try:
-        fields = _fields(value)
-    except msgspec.DecodeError as error:
-        raise even.Uneven("not an object") from error
-    return msgspec.json.encode({_camel(k): v for k, v in fields.items() if bytes(v) != b"null"})
+    fields = _fields(value).items()
+    return msgspec.json.encode({_camel(k): v for k, v in fields if bytes(v) != b"null"})
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -1,8 +1,8 @@
 """A call told value by value: (path, value) pairs in, the JSON text of its arguments out.
 
 Rule: values in order are written as they come. One that belongs into something already written ends
-that; the text is then built from all values when the call ends. Values that contradict each other
-are a ``Conflict``, never a guess.
+that; the text is then built from all values when the call ends. Values that contradict each other,
+or all arguments said at once that do not begin with them, are a ``Conflict``, never a guess.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from ...core.calls import Call
 from ...core.parser import UNREADABLE, plain
+from ...text.exact import parse
+from ...text.written import json_text
 
 __all__ = ["Conflict", "Path", "Told", "path_of"]
 
@@ -49,12 +49,16 @@ class Told:
     that; the text is then built from all values when the call ends.
     """
 
-    __slots__ = ("_in_string", "_levels", "_steps", "_where", "call", "ordered", "values")
+    __slots__ = (
+        "_in_string", "_levels", "_steps", "_where", "call", "ordered", "promised", "restated", "values",
+    )  # fmt: skip
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.values: list[tuple[Path, str, bool]] = []
         self.ordered = True
+        self.promised: set[Path] = set()  # values that are said to go on
+        self.restated = ""  # all arguments at once, beside or after the values
         self._levels: list[_Level] = []
         self._steps: list[Step] = []  # that lead into the levels after the first
         self._where: Path | None = None  # the last value
@@ -74,11 +78,21 @@ class Told:
         self._where, self._in_string = path, is_string
         return f'{between}"{text}' if is_string else between + text
 
+    def promise(self, path: Path, goes_on: bool) -> None:
+        """Will there be more of the value at ``path``?"""
+        (self.promised.add if goes_on else self.promised.discard)(path)
+
     def end(self) -> str:
         """What closes the text; the whole text if it could not be told in order."""
+        if self.promised:
+            raise Conflict("a value of its arguments was to go on and never ended")
         if not self.ordered:
             return _built(self.values)
         return self._leave(0) + "}" if self._levels else ""
+
+    def is_restated(self, value: Any) -> bool:
+        """Are the values told so far a beginning of this one? Else they contradict it."""
+        return not self.values or _begins(parse(_built(self.values)), value)
 
     def _reach(self, path: Path) -> str | None:
         """The text between the last value and the one at ``path``."""
@@ -113,6 +127,17 @@ class Told:
             text += "]" if self._levels.pop().is_list else "}"
             self._steps.pop()
         return text
+
+
+def _begins(told: Any, whole: Any) -> bool:
+    """Can ``told`` grow into ``whole`` by further values and further pieces of strings?"""
+    if isinstance(told, dict) and isinstance(whole, dict):
+        return all(key in whole and _begins(value, whole[key]) for key, value in told.items())
+    if isinstance(told, list) and isinstance(whole, list) and len(told) <= len(whole):
+        return all(map(_begins, told, whole))
+    if isinstance(told, str) and isinstance(whole, str):
+        return whole.startswith(told)
+    return type(told) is type(whole) and bool(told == whole)
 
 
 class _Leaf(NamedTuple):
@@ -155,7 +180,7 @@ def _written(node: Any) -> str:
 
 
 _step = re.compile(
-    r"""\.?([^.\[\]'"$][^.\[\]]*)"""  # .name
+    r"""\.([^.\[\]'"$][^.\[\]]*)"""  # .name
     r"""|\[(\d{1,9})\]"""  # [0]
     r"""|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""",  # ['odd name']
     re.S,
@@ -169,13 +194,13 @@ def path_of(quoted: str) -> Path:
         text = plain(quoted.encode())
     except UNREADABLE:
         text = None
-    if not isinstance(text, str):
+    if not isinstance(text, str) or text[:1] != "$":
         raise Conflict("a value without a path")
-    at = 1 if text.startswith("$") else 0
+    at = 1
     steps: list[Step] = []
     while at < len(text):
         match = _step.match(text, at)
-        if match is None or len(steps) > MAX_DEPTH:
+        if match is None or len(steps) == MAX_DEPTH:
             raise Conflict(f"a path that we cannot read: {text[:80]!r}")
         name, index, *in_quotes = match.groups()
         key = next((k for k in in_quotes if k is not None), None)
@@ -185,4 +210,4 @@ def path_of(quoted: str) -> Path:
 
 
 def _quoted(text: Step) -> str:
-    return msgspec.json.encode(text).decode()
+    return json_text(text)

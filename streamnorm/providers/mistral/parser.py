@@ -45,10 +45,10 @@ class Choice(Payload):
     delta: Delta | None = None
     finish_reason: str | None = None
     error: Any = None
+    message: Any = None  # alone in an answer that is no stream
     # Known, and of no use to us.
     logprobs: Any = None
     prompt_logprobs: Any = None
-    message: Any = None
 
 
 class Chunk(Payload):
@@ -110,6 +110,7 @@ class MistralParser(ChatParser):
             or payload.error is not None
             or payload.object == "error"
             or payload.detail is not None
+            or isinstance(payload.message, str)
         )
 
     def _payload(self, p: Chunk, out: Out) -> None:
@@ -120,14 +121,15 @@ class MistralParser(ChatParser):
             self._choice(choice.index)
             if choice.delta is not None:
                 self._delta(choice.index, choice.delta, out)
+            elif choice.message is not None:
+                self._at_once(p.object, choice.index, choice.message, out)
             if choice.error is not None:
                 self._fail(failure_of(choice.error))
             if choice.finish_reason:
                 self._finish_choice(choice.index, choice.finish_reason, out)
                 said = choice.delta is not None and bool(choice.delta.tool_calls)
                 self._choice(choice.index).beside = said
-        if p.usage is not None:
-            self._count(p.usage)
+        self._count(p.usage)
 
     def _delta(self, number: int, delta: Delta, out: Out) -> None:
         content = delta.content

@@ -187,11 +187,24 @@ class Choice:
         self._scribe.note("call.index_missing")
         if it.id is not None:
             known = self._calls.by_id(self.number, it.id)
-            return known or _unnamed_yet(self.last)
+            return known or _unnamed_yet(self.last, it)
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
-        return None if self.last is None or _begins(self._calls, self.last, it) else self.last
+        if self.last is None or _begins(self._calls, self.last, it):
+            return None
+        self._doubt_whose()
+        return self.last
+
+    def _doubt_whose(self) -> None:
+        """A piece without an index goes to the last call. Where entries have one, its own was lost,
+        and it may be of any call that can go on."""
+        if not self.by_index:
+            return
+        open = [c for c in self._calls.unfinished(self.number) if not self._calls.is_whole(c)]
+        if any(call is not self.last for call in open):
+            for call in open:
+                self._calls.taint(call, "a piece came that does not say of which call it is")
 
     def _find_by_index(self, index: int, it: Said) -> Call | None:
         held = self.by_index.get(index)
@@ -271,7 +284,9 @@ def _begins(calls: Calls, held: Call, it: Said) -> bool:
     return _starts_object(it.text) and not it.text.startswith(held.raw)  # type: ignore[union-attr]
 
 
-def _unnamed_yet(last: Call | None) -> Call | None:
-    """A late id belongs to the last call if that has neither an id nor fragments yet."""
-    bare = last is not None and last.wire_id is None and not last.fragments
-    return last if bare else None
+def _unnamed_yet(last: Call | None, it: Said) -> Call | None:
+    """A late id belongs to the last call if that has neither an id nor fragments yet, unless another
+    begins with it: a second entry of one list, or one with a name of its own."""
+    if last is None or last.wire_id is not None or last.fragments:
+        return None
+    return last if not it.at and it.name in (None, last.name) else None

@@ -429,7 +429,7 @@ class ChatParser(Parser):
     def _done(self, out: Out) -> None:
         """No more comes. Choices beyond the first may lack a reason, as a proxy was seen to do."""
         heard = self._end_choices()
-        if heard and heard[0].reason is None and any(choice.reason for choice in heard):
+        if heard[0].reason is None and any(choice.reason for choice in heard):
             raise StreamFailed(Failure("truncated", "the first choice has no end", None, True))
         raise StreamOver
 
@@ -448,10 +448,9 @@ class ChatParser(Parser):
         if self._failure is not None:
             raise StreamFailed(self._failure)
         heard = [choice for _, choice in sorted(self._choices.items())]
-        if heard:
-            self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
-            if heard[0].number in self._refused and self.reason == "stop":
-                self.reason = "refusal"
+        self.reason, self.raw_reason = heard[0].reason, heard[0].raw_reason
+        if heard[0].number in self._refused and self.reason == "stop":
+            self.reason = "refusal"
         return heard
 
     def end_of_calls(self, out: Out) -> None:
@@ -475,10 +474,8 @@ class ChatParser(Parser):
             self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
-            elif isinstance(part.message, dict) and p.object != "chat.completion":
-                self._message(part.index, part.message, out)
-            elif part.message is not None and p.object == "chat.completion":
-                raise StreamFailed(_whole_answer())
+            elif part.message is not None:
+                self._at_once(p.object, part.index, part.message, out)
             if part.error is not None:
                 self._fail(failure_of(part.error))
             if part.finish_reason:
@@ -487,8 +484,7 @@ class ChatParser(Parser):
             self._count(part.usage)
         for name in ("citations", "search_results"):
             self._cite_once(name, getattr(p, name), out)
-        if p.usage is not None:
-            self._count(p.usage)
+        self._count(p.usage)
 
     def _full_delta(self, number: int, delta: FullDelta, out: Out) -> None:
         text = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
@@ -523,8 +519,10 @@ class ChatParser(Parser):
             if getattr(delta, media) is not None:
                 out.append(Unrecognized(f"media/delta.{media}", getattr(delta, media)))
 
-    def _message(self, number: int, message: dict[str, Any], out: Out) -> None:
+    def _at_once(self, object: Any, number: int, message: Any, out: Out) -> None:
         """A gateway that says all at once says it where an answer that is no stream has it."""
+        if object == "chat.completion":
+            raise StreamFailed(_whole_answer())
         self.scribe.note("wire.shape_odd", where="choices[].message")
         try:
             delta = msgspec.convert(message, FullDelta)
@@ -564,6 +562,8 @@ class ChatParser(Parser):
         if isinstance(arguments, str) and arguments:
             self.calls.settle(call, arguments, out)
             self.calls.close(call, out)
+        elif arguments:
+            self.calls.taint(call, "its arguments are no text")
         output = {
             k: v for k, v in tool.items() if k not in {"index", "type", "name", "arguments"} and v
         }

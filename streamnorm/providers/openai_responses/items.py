@@ -18,6 +18,7 @@ from ...core.parser import first_text
 from ...core.row import Item
 from ...events import Echo, IdSource, RunsOn
 from ...text.halves import decoded
+from ...text.written import json_text
 
 __all__ = [
     "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "TOOLS", "Tool", "compact", "echo_of", "has_failed", "id_of",
@@ -56,7 +57,7 @@ class Tool(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        key = self.said[0] if self.said and self.said[0] in ("code", "input") else None
+        key = self.said[0] if self.said[0] in ("code", "input") else None
         return Kind(self.family, self.runs_on, key)
 
     @property
@@ -176,18 +177,13 @@ def _fields(raw: bytes) -> dict[str, Raw]:
     return decoded(raw, _as_fields_of)
 
 
-def _as_text(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    value = item.get(tool.said[1])
-    return value if isinstance(value, str) else _as_object(tool, item, raw)
-
-
 def _as_plain(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
     value = item.get(tool.said[1])
     return value if isinstance(value, str) else ""
 
 
 def _as_object(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
-    """The exact text of the object in the named field."""
+    """The exact text of the object in the named field, or the text that stands there."""
     if not isinstance(item.get(tool.said[1]), dict | list):
         return first_text(item.get(tool.said[1])) or ""
     return bytes(_fields(raw)[tool.said[1]]).decode()
@@ -209,7 +205,7 @@ def _as_fields(tool: Tool, item: dict[str, Any], raw: bytes) -> str:
 
 
 FORMS: dict[str, Callable[[Tool, dict[str, Any], bytes], str]] = {
-    "text": _as_text,
+    "text": _as_object,
     "code": _as_plain,
     "input": _as_plain,
     "object": _as_object,
@@ -256,8 +252,7 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
         return None
     others = [
         field for field, value in item.items()
-        if value and field not in _BESIDE and not (field in tool.said[1:] and isinstance(value, str))
-        and isinstance(value, str | dict | list)
+        if value and field not in _BESIDE and isinstance(value, str | dict | list)
     ]  # fmt: skip
     plain = tool.kind.key is not None
     fit = [
@@ -266,7 +261,8 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
     ]  # fmt: skip
     if not fit:
         absent = not any(field in item for field in tool.said[1:])
-        needs_one = tool.runs_on == "client" and (absent or tool.said[0] in ("object", "one of"))
+        needs_one = absent and (tool.runs_on == "client" or tool.said[0] == "text")
+        needs_one = needs_one or (tool.runs_on == "client" and tool.said[0] in ("object", "one of"))
         return None if others or needs_one else text
     value = item[fit[0]]
     return value if isinstance(value, str) else bytes(_fields(raw)[fit[0]]).decode()
@@ -275,6 +271,6 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
 def compact(text: str) -> str:
     """The text of a call without the spaces in which copies of it differ."""
     try:
-        return msgspec.json.encode(msgspec.json.decode(text)).decode()
+        return json_text(msgspec.json.decode(text))
     except (msgspec.DecodeError, ValueError, RecursionError):
         return text

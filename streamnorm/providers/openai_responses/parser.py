@@ -243,7 +243,7 @@ class ResponsesParser(Parser):
         "at output_item.done",
     )
     CALL_TEXTS = ("delta", "arguments", "input", "code")
-    CALL_KEYS = ("item", "item_id", "output_index")
+    CALL_KEYS = ("item_id", "output_index")
     CALL_WORDS = (b'"arguments"', b'"call_id"')
     QUIRKS = {
         "arguments": ("args.object", even.object_text),
@@ -264,7 +264,7 @@ class ResponsesParser(Parser):
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
         self._added: set[int] = set()  # calls whose item was added
-        self._placed: set[int] = set()  # calls that are known by a place or an item
+        self._placed: dict[int, int | None] = {}  # the place of calls that have one, or an item
         self._places: dict[str, int | None] = {}  # item id -> output index
         self._answered: set[int] = set()
         self._bare: set[tuple[int | None, str]] = set()  # outputs without an id: where, and what
@@ -305,21 +305,26 @@ class ResponsesParser(Parser):
             at = p.content_index if isinstance(p.content_index, int) else 0
             self._turn_to(p.output_index, at)
             if self._texts.retold(p.output_index, at, text):
-                self._turn_to(None, None)  # the next one is looked at, too
+                self._turn_away()  # the next one is looked at, too
                 self._unnumbered += 1
                 return
         self._pieces.append(text)  # also for their number: see ``numbered``
         if text:
             out.append(TextDelta(text, p.output_index))
 
-    def _turn_to(self, index: int | None, at: Any) -> None:
+    def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
-        self._unnumbered += len(self._pieces) - self._pieces_before
-        self._pieces = self._texts.pieces(index, at) if index is not None else []
+        self._turn_away()
+        self._pieces = self._texts.pieces(index, at)
         self._at, self._pieces_before = index, len(self._pieces)
-        for calls in self._by_output.values() if index is not None else ():
-            if (call := calls.get(index)) is not None and call.state < State.CLOSED:  # type: ignore[arg-type]
+        for calls in self._by_output.values():
+            if (call := calls.get(index)) is not None and call.state < State.CLOSED:
                 self.calls.taint(call, "something else came in place of its arguments")
+
+    def _turn_away(self) -> None:
+        """No part's text is being told: the next piece is looked at."""
+        self._unnumbered += len(self._pieces) - self._pieces_before
+        self._at, self._pieces, self._pieces_before = None, [], 0
 
     def numbered(self, number: int | None) -> None:
         """The number of an event off the hot path. Pieces do not look at theirs: they are counted.
@@ -348,7 +353,7 @@ class ResponsesParser(Parser):
 
     def _part_added(self, p: _Said, out: Out) -> None:
         """The next text may be another part of the same item."""
-        self._turn_to(None, None)
+        self._turn_away()
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
         number = payload.get("sequence_number") if isinstance(payload, dict) else None
@@ -392,7 +397,7 @@ class ResponsesParser(Parser):
     def _tell_part(self, part: dict[str, Any], index: int | None, at: Any, out: Out) -> None:
         refusal = first_text(part.get("refusal"))
         news = self._texts.news(index, at, refusal or first_text(part.get("text")) or "")
-        self._turn_to(None, None)  # nothing of it is held any more; the next piece is looked at
+        self._turn_away()  # nothing of it is held any more
         if refusal:
             self._refuse(news, index, out)
         elif news:
@@ -439,10 +444,9 @@ class ResponsesParser(Parser):
             self.counted()
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
-        if p.delta == "" and self._known(p.output_index, p.item_id, OF[type(p)]) is None:
+        call = self._call_of(p, p.delta, out)
+        if call is None:
             return
-        call = self._call_of(p, OF[type(p)], out)
-        self.calls.hear(call, out, id=first_text(p.call_id), field="call_id", source="natural")
         if not isinstance(p.delta, str):
             self.calls.taint(call, "a fragment of it is no text")
         elif p.delta:
@@ -451,17 +455,14 @@ class ResponsesParser(Parser):
     def _call_said(self, p: _Said, out: Out) -> None:
         """The whole arguments, code or input of a call; its item will close it."""
         text = next((t for t in (p.arguments, p.code, p.input) if t is not None), "")
-        if not text and self._known(p.output_index, p.item_id, OF[type(p)]) is None:
-            return
         placed = p.output_index is not None or p.item_id or p.call_id
         if not placed and len(self._growing(OF[type(p)])) > 1:  # whose all is it?
             self.calls.astray(wire_kind=_kind(p))
             return
-        call = self._call_of(p, OF[type(p)], out)
-        self.calls.hear(call, out, id=first_text(p.call_id), field="call_id", source="natural")
-        if call.wire_id:
-            self.calls.hear(call, out, name=first_text(p.name))
-        elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
+        call = self._call_of(p, text, out)
+        if call is None:
+            return
+        if p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
         self.calls.settle(call, text, out)
 
@@ -483,7 +484,7 @@ class ResponsesParser(Parser):
 
     def _progress(self, p: Any, status: str, payload: Any, out: Out) -> None:
         """A status is no evidence that a call exists: without one it is told alone."""
-        call = self._known(p.output_index, p.item_id, OF[type(p)])
+        call = self._known(p.output_index, p.item_id, OF[type(p)], p.call_id)
         if call is None:
             self.scribe.note("call.unannounced", wire_kind=_kind(p))
         else:
@@ -492,23 +493,50 @@ class ResponsesParser(Parser):
 
     # --- which call is meant --------------------------------------------------------------------
 
-    def _call_of(self, p: Any, type_: str, out: Out) -> Call:
-        return self._known(p.output_index, p.item_id, type_) or self._open_unannounced(
-            p, type_, out
-        )
-
-    def _known(self, index: int | None, item_id: str | None, type_: str) -> Call | None:
-        """By place, by item, or the last open one of that type; the type must fit in any case."""
-        call = self._by_output[type_].get(index) if index is not None else None
-        if call is None and item_id:
-            call = self._by_item.get((type_, item_id))
-        if call is None and (index is None or not item_id):
-            call = self._last_open(type_)
+    def _call_of(self, p: Any, text: Any, out: Out) -> Call | None:
+        """The call that a piece or a copy of its text is of; none if it is empty and of none."""
+        type_ = OF[type(p)]
+        copy = isinstance(p, _Said)
+        call = self._known(p.output_index, p.item_id, type_, p.call_id, copy=copy)
+        if call is None:
+            return self._open_unannounced(p, type_, out) if text != "" else None
+        named = self._by_call_id(p.call_id, type_)
+        if named not in (None, call) and call.wire_id != p.call_id:
+            self.calls.astray(wire_kind=_kind(p))  # its place is of one call, its id of another
+            return None
+        self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
         return call
 
-    def _last_open(self, type_: str) -> Call | None:
-        """For what names no place. With several open nobody knows; their items will say it all again."""
+    def _by_call_id(self, call_id: str | None, type_: str) -> Call | None:
+        call = self.calls.by_id(0, call_id or "")
+        return call if call is not None and self._types[call.ordinal] == type_ else None
+
+    def _known(
+        self, index: int | None, item_id: str | None, type_: str, call_id: str | None = None,
+        *, copy: bool = False,
+    ) -> Call | None:  # fmt: skip
+        """By place, item, or id, or the last open one of that type, which must fit in any case."""
+        call = (
+            self._by_output[type_].get(index)  # type: ignore[arg-type]
+            or self._by_item.get((type_, item_id or ""))
+            or self._by_call_id(call_id, type_)
+        )
+        if call is None and (index is None or not item_id):
+            call = self._last_open(type_, index, copy=copy)
+        return call
+
+    def _last_open(self, type_: str, index: int | None, *, copy: bool) -> Call | None:
+        """For what names no place, or one that nobody has: then of those that have none themselves.
+
+        Servers were seen to count wrong in copies; these are compared with what is there. With several
+        open nobody knows; their items will say it all again.
+        """
         growing = self._growing(type_)
+        if index is not None:
+            growing = [
+                call for call in growing
+                if self._placed.get(call.ordinal) is None or (copy and call.fragments)
+            ]  # fmt: skip
         if len(growing) > 1:
             for call in growing:
                 self.calls.taint(call, "a fragment came that does not say which call it is of")
@@ -532,25 +560,24 @@ class ResponsesParser(Parser):
 
     def _open_unannounced(self, p: Any, type_: str, out: Out) -> Call:
         self.scribe.note("call.unannounced", wire_kind=_kind(p))
-        return self._open(self.TOOLS[type_], {"id": p.item_id}, p.output_index, out, named=False)
+        call = self._open(self.TOOLS[type_], {"id": p.item_id}, p.output_index, out)
+        self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
+        return call
 
-    def _open(
-        self, tool: Tool, item: dict[str, Any], index: int | None, out: Out, *, named: bool = True
-    ) -> Call:
-        id, field, source = identity_of(tool, item) if named else (None, tool.ids[0][0], None)
-        call = self.calls.open(
-            out, kind_of(tool, item), id=id, field=field, source=source,
-            name=name_of(tool, item) if named else None, seen=item,
-        )  # fmt: skip
-        if tool.ids[0][1] == "natural":
-            call.fallback = tool.ids[0][0]
+    def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
+        """A call of which no more is known than its type and place: see ``_learn``."""
+        field, source = tool.ids[0]
+        call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
+        if source == "natural":
+            call.fallback = field
         self._types[call.ordinal] = tool.type
         self._remember(call, tool.type, index, first_text(item.get("id")))
         return call
 
     def _remember(self, call: Call, type_: str, index: int | None, item_id: str | None) -> None:
-        if index is not None or item_id:
-            self._placed.add(call.ordinal)
+        if self._types[call.ordinal] == type_ and (index is not None or item_id):
+            held = self._placed.get(call.ordinal)
+            self._placed[call.ordinal] = held if index is None else index
         if index is not None:
             self._by_output[type_][index] = call
         if item_id:
@@ -566,11 +593,9 @@ class ResponsesParser(Parser):
             self._call_added(tool, item, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
-        elif _is_plain_item(item):
+        elif isinstance(item, dict):
             self._places[id_of(item)] = p.output_index
             self._told_in(item).house(p.output_index)
-        else:
-            self._other_item(item, p.output_index, out, done=False)
         self.calls.lossy = ""
 
     def _told_in(self, item: dict[str, Any]) -> Texts:
@@ -604,7 +629,7 @@ class ResponsesParser(Parser):
         tool = self._tool_of(item)
         index = p.output_index if p.output_index is not None else self._places.get(id_of(item))
         if tool is None:
-            self._other_item(item, index, out, done=True)
+            self._other_item(item, index, out)
         elif "call" in tool.role:
             self._call_item(tool, item, raw, index, out)
         elif not self._output_again(tool, item, p.output_index):
@@ -616,9 +641,8 @@ class ResponsesParser(Parser):
     ) -> None:
         call = self._find_item(tool, item, index) or self._open(tool, item, index, out)
         self._learn(call, tool, item, index, out)
-        if call.state is not State.OVER:
-            is_theirs = call.kind.runs_on == "provider" and not tool.output
-            call.echo = echo_of(item, is_theirs=is_theirs)
+        is_theirs = call.kind.runs_on == "provider" and not tool.output
+        call.echo = echo_of(item, is_theirs=is_theirs)
         text = input_of(tool, item, raw)
         if text is None and not call.fragments:
             self.calls.taint(call, "its input is in a field that its type does not have")
@@ -710,7 +734,7 @@ class ResponsesParser(Parser):
         call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
         call = self.calls.by_id(0, call_id) if call_id else None
         if call is not None and call.kind.family == tool.family:
-            elsewhere = index is not None and self._by_output[tool.type].get(index) is not call
+            elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             if final or not (elsewhere and other):
                 return call
@@ -739,16 +763,15 @@ class ResponsesParser(Parser):
         id, field, source = identity_of(tool, item)
         self.calls.hear(call, out, id=id, field=field, source=source, name=name_of(tool, item))
 
-    def _other_item(self, item: Any, index: int | None, out: Out, *, done: bool) -> None:
+    def _other_item(self, item: Any, index: int | None, out: Out) -> None:
         kind = str(item.get("type")) if isinstance(item, dict) else ""
         if kind in ("message", "output_message"):
             self._message(item, index, out)
         elif kind == "reasoning":
             self._reasoning(item, index, out)
         elif kind in OPAQUE:
-            if done:
-                self._echo_item(item, index, out)
-        elif done and not self._heard_before(item):
+            self._echo_item(item, index, out)
+        elif not self._heard_before(item):
             self.unknown({"type": f"output_item/{kind}", "item": item}, "item", out)
 
     def _message(self, item: dict[str, Any], index: int | None, out: Out) -> None:
@@ -791,8 +814,7 @@ class ResponsesParser(Parser):
 
     def _over(self, p: _OfResponse, out: Out) -> None:
         final = self._final(p.response)
-        if final.usage:
-            self._usage = final.usage
+        self._usage = final.usage or {}
         status = STATUS[type(p)] or final.status or "completed"
         if final.status in ("failed", "cancelled", "incomplete"):
             status = final.status  # whatever the event is called
@@ -896,7 +918,7 @@ class ResponsesParser(Parser):
             return new
         heard = id_of(item) in self._echoed
         if not heard and not (item.get("type") == "reasoning" and self._thoughts.has_any()):
-            self._other_item(item, index, out, done=True)
+            self._other_item(item, index, out)
         return False
 
     def _error(self, p: _Error, out: Out) -> None:
@@ -948,16 +970,6 @@ def _thoughts_of(item: dict[str, Any]) -> dict[tuple[Any, Any], str]:
 def _thought_at(p: _Piece | _Said) -> tuple[Any, Any]:
     """Summaries and contents of one item are counted apart."""
     return p.summary_index, p.content_index
-
-
-def _is_plain_item(item: Any) -> bool:
-    """Items that say nothing yet when they are added."""
-    return isinstance(item, dict) and str(item.get("type")) in {
-        "message",
-        "reasoning",
-        "output_message",
-        *OPAQUE,
-    }
 
 
 def _failure(error: Any) -> Failure:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).resolve().parents[3] / "examples" / "web"
 ENTER = "\ue007"
+SELECT_ALL, RELEASE = "\ue009", "\ue000"  # the control key, and no key any more
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,53 @@ def test_the_client_shows_calls_results_and_the_answer(web: Page, name: str) -> 
     web.until(lambda: web.count("[role=alert]") > 0, "the failure is told")
     at_rest(web)
     web.shot(f"react-{name}")
+
+
+def asked(page: Page) -> Any:
+    """The question, when it is asked and nothing runs; its buttons by what they say."""
+    page.until(lambda: page.count(".approval") == 1, "the question")
+    at_rest(page)
+    assert '"deleted"' not in page.text("main")
+    return {button.text: button for button in page.all(".approval button")}
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_a_tool_runs_when_it_is_allowed_also_after_a_reload(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Delete the old log files.")
+    asked(web)
+    web.shot(f"react-approval-{name}")
+    web.driver.refresh()
+    asked(web)["Allow"].click()
+    web.until(lambda: "Three old log files are gone." in web.text("main"), "the answer")
+    at_rest(web)
+    assert '"deleted":3' in web.text("main")
+    assert (web.count(".approval"), web.count("[role=alert]")) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_a_tool_does_not_run_when_it_is_denied(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Delete the old log files.")
+    asked(web)["Deny"].click()
+    web.until(lambda: "nothing was deleted" in web.text("main"), "the answer")
+    at_rest(web)
+    assert '"deleted"' not in web.text("main")
+    ask(web, "What is the weather in Oslo?")
+    web.until(lambda: "Oslo: 3 °C and snow" in web.text("main"), "the next answer")
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_a_tool_runs_with_the_arguments_that_a_person_gave(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Delete the old log files.")
+    buttons = asked(web)
+    box = web.one(".approval input")
+    box.send_keys(SELECT_ALL, "a", RELEASE, '{"pattern":"tmp/*"}')
+    buttons["Allow"].click()
+    web.until(lambda: "Three old log files are gone." in web.text("main"), "the answer")
+    assert '"pattern":"tmp/*","deleted":3' in web.text("main").replace('": ', '":')
+    at_rest(web)
 
 
 @pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])

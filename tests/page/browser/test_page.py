@@ -244,6 +244,39 @@ def test_a_tool_does_not_run_when_it_is_denied(page: Page) -> None:
     assert '"deleted"' not in page.text(".log")
 
 
+def test_a_question_outlives_a_reload_and_its_arguments_can_be_changed(page: Page) -> None:
+    page.go("chat")
+    ask(page, "Delete the old log files.")
+    page.one(".approve")
+    idle(page)  # nothing runs while it is asked
+    page.driver.refresh()
+    page.one(".edit").click()
+    box = page.one(".edited")
+    box.clear()
+    box.send_keys('{"pattern": 5}')
+    page.one(".approve").click()
+    page.until(lambda: "the arguments do not fit" in page.text(".approval"), "asked again")
+    page.one(".edit").click()
+    page.one(".edited").clear()
+    page.one(".edited").send_keys('{"pattern": "tmp/*"}')
+    page.shot("chat-approval-edit")
+    page.one(".approve").click()
+    page.until(lambda: "Three old log files are gone." in page.text(".log"), "the answer")
+    assert "tmp/*" in page.text(".output")
+    assert page.count(".approval button") == 0
+
+
+def test_who_says_something_else_leaves_the_question_unanswered(page: Page) -> None:
+    page.go("chat")
+    ask(page, "Delete the old log files.")
+    page.one(".approve")
+    idle(page)
+    ask(page, "What is the weather in Oslo?")
+    page.until(lambda: "Oslo: 3 °C and snow" in page.text(".log"), "the answer")
+    assert "Not answered" in page.text(".approval")
+    assert '"deleted"' not in page.text(".log")
+
+
 def test_stop_ends_the_run_and_the_conversation_goes_on(page: Page) -> None:
     page.gate.hold_after(12)
     page.go("chat")

@@ -145,6 +145,7 @@ class Items:
         """A fragment of a call, or its whole text; is it one?"""
         stem, _, what = kind.replace("arguments_d", "arguments.d").rpartition(".")
         if stem not in DELTAS or what not in ("delta", "done"):
+            self.status(stem.removeprefix("response."), said)
             return False
         place, item_id = place_in(said.get("output_index")), text_in(said.get("item_id"))
         call = self.find(DELTAS[stem], place, item_id)
@@ -169,6 +170,14 @@ class Items:
         else:
             call.tainted = True
         return True
+
+    def status(self, kind: str, said: dict[str, Any]) -> None:
+        """How far a tool is: no piece of its call, but it may say its id."""
+        place, item_id = place_in(said.get("output_index")), text_in(said.get("item_id"))
+        call = self.find(kind, place, item_id) if kind in self.tools else None
+        if call is not None and text_in(said.get("call_id")):
+            call.ids.add(said["call_id"])
+            call.id = said["call_id"]
 
     def state_text(self, call: Open, text: str) -> None:
         """The wire's own word for all of it: nothing can be missing any more."""

@@ -1,0 +1,123 @@
+"""Guards of Bedrock that no recorded stream passes: each test fails if its guard is removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamnorm.events import Failed
+from tests.providers.streams import fate, payloads
+from tests.providers.test_evidence_wires import (
+    B_END,
+    WHOLE,
+    b_delta,
+    b_said,
+    b_start,
+    b_stop,
+    told,
+)
+
+DOUBTED = [("pay", "conflict!")]
+
+
+def of_kind(kind: str, *stream: Any) -> list[Any]:
+    return [event for event in payloads("bedrock", *stream) if event.kind == kind]
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def test_text_in_the_place_of_a_call_that_was_closed_changes_nothing():
+    """A proxy was seen to use one index for two kinds of block."""
+    stream = (b_start(), b_stop(), b_said(text="x"), b_said(text=""), *B_END)
+    assert told("bedrock", *stream) == [("pay", "")]
+
+
+def test_an_empty_text_in_the_place_of_a_call_makes_it_doubtful_too():
+    assert told("bedrock", b_start(), b_delta(WHOLE), b_said(text=""), b_stop(), *B_END) == DOUBTED
+
+
+def test_who_runs_a_tool_must_be_readable():
+    assert told("bedrock", b_start(type=5), b_delta(WHOLE), b_stop(), *B_END) == DOUBTED
+
+
+def test_a_new_kind_that_holds_an_input_makes_the_open_calls_doubtful():
+    new = {"new": {"input": "x"}}
+    assert told("bedrock", b_start(), b_delta(WHOLE), new, b_stop(), *B_END) == DOUBTED
+
+
+@pytest.mark.parametrize(("index", "calls"), [(0, DOUBTED), (1, [("pay", WHOLE)])])
+def test_a_new_kind_makes_the_call_doubtful_whose_place_it_names(index: int, calls: Any):
+    new = {"new": {"contentBlockIndex": index}}
+    assert told("bedrock", b_start(), b_delta(WHOLE), new, b_stop(), *B_END) == calls
+
+
+def test_a_fragment_under_another_name_makes_its_call_doubtful():
+    odd = b_said(toolUse={"INPUT": "x"})
+    assert told("bedrock", b_start(), b_delta(WHOLE), odd, b_stop(), *B_END) == DOUBTED
+
+
+# --- results of tools that the provider runs ------------------------------------------------------
+
+
+@pytest.mark.parametrize("pieces", [[{"text": "sunny"}], {"text": "sunny"}])
+def test_a_result_that_was_not_begun_is_told_and_its_pieces_may_come_alone(pieces: Any):
+    (result,) = of_kind("tool_result", b_said(toolResult=pieces), b_stop(), *B_END)
+    assert result.output == [{"text": "sunny"}]
+
+
+def test_a_result_that_was_not_ended_is_told_with_the_turn():
+    start = {"toolResult": {"toolUseId": "A", "status": "error"}}
+    begun = {"contentBlockStart": {"contentBlockIndex": 0, "start": start}}
+    (result,) = of_kind("tool_result", begun, b_said(toolResult=[{"text": "no"}]), *B_END)
+    assert (result.id, result.output, result.is_error) == ("A", [{"text": "no"}], True)
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def test_the_turn_ends_with_its_reason_whenever_the_counts_come():
+    counts = {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4}, "trace": {"a": 1}}}
+    reason = {"messageStop": {"stopReason": "tool_use", "additionalModelResponseFields": {"b": 2}}}
+    body = (b_start(), b_delta(WHOLE))
+    for rest in (
+        (b_stop(), reason, counts),
+        (counts, b_stop(), reason),
+        (counts, {"metadata": {}}, b_stop(), reason),
+    ):
+        events = payloads("bedrock", *body, *rest)
+        assert fate(events) == ([{"to": "me"}], ("finish", "tool_calls"))
+        assert events[-1].raw_reason == "tool_use"  # type: ignore[union-attr]
+        assert events[-1].echo == {  # type: ignore[union-attr]
+            "trace": {"a": 1}, "additionalModelResponseFields": {"b": 2},
+        }  # fmt: skip
+        (usage,) = [e for e in events if e.kind == "usage"]
+        assert (usage.input, usage.output) == (3, 4)  # type: ignore[union-attr]
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "again"),
+    [
+        ("internalServerException", True),
+        ("modelStreamErrorException", True),
+        ("modelTimeoutException", True),
+        ("serviceUnavailableException", True),
+        ("throttlingException", True),
+        ("validationException", False),
+    ],
+)
+@pytest.mark.parametrize("said", [{"message": "boom"}, "boom"])
+def test_an_exception_as_an_sdk_hands_it_out_fails_the_stream(code: str, again: bool, said: Any):
+    events = payloads("bedrock", b_start(), b_delta(WHOLE), {code: said})
+    assert events[-1] == Failed("provider_error", "boom", again, code)
+    assert fate(events)[0] == ["provider_error"]
+
+
+def test_a_refusal_without_a_code_is_told_in_its_words():
+    assert payloads("bedrock", {"message": "no access"})[-1] == Failed(
+        "provider_error", "no access"
+    )

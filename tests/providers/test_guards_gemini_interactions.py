@@ -1,0 +1,240 @@
+"""Gemini Interactions, guard by guard: whose a fragment is, what breaks a call, how a turn ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamnorm.events import (
+    Citation,
+    Event,
+    Failed,
+    Finish,
+    ProviderToolResult,
+    ReasoningDelta,
+    ToolCall,
+    ToolCallDelta,
+    Unrecognized,
+    Usage,
+)
+from tests.conftest import sse, text_of
+from tests.providers.streams import DONE, calls, end, fate, heard
+
+ACT, STOPPED = ("finish", "tool_calls"), ("finish", "stop")
+FAILED = ("failed", "provider_error")
+
+
+def told(*payloads: bytes) -> list[Event]:
+    return heard("gemini_interactions", b"".join(payloads))[0]
+
+
+def step(kind: str, index: Any = 0, **fields: Any) -> bytes:
+    place = {} if index is None else {"index": index}
+    return sse({"event_type": f"step.{kind}", **place, **fields})
+
+
+def start(index: Any = 0, type: str = "function_call", **said: Any) -> bytes:
+    if type == "function_call":
+        said = {"id": "a", "name": "pay", "arguments": {}} | said
+    return step("start", index, step={"type": type, **said})
+
+
+def delta(arguments: Any, index: Any = 0, type: str = "arguments_delta", **more: Any) -> bytes:
+    return step("delta", index, delta={"type": type, "arguments": arguments, **more})
+
+
+def text(text: str, index: Any = 0, **more: Any) -> bytes:
+    return step("delta", index, delta={"type": "text", "text": text}, **more)
+
+
+def over(*steps: dict[str, Any], **more: Any) -> bytes:
+    said = {"status": "requires_action", **more} | ({"steps": list(steps)} if steps else {})
+    return sse({"event_type": "interaction.completed", "interaction": said})
+
+
+STOP = step("stop")
+CALL = {"type": "function_call", "id": "a", "name": "pay", "arguments": {"n": 1}}
+
+
+# --- whose it is, and what breaks a call ----------------------------------------------------------
+
+FATES: dict[str, tuple[list[bytes], list[Any]]] = {
+    "fragments": ([start(), delta('{"n":'), delta("1}"), STOP, over()], [{"n": 1}]),
+    "a text in its place": ([start(), delta('{"n":1}'), text("x"), STOP, over()], ["conflict"]),
+    "a text after its end": ([start(), STOP, text("x"), over()], [{}]),
+    "no place": ([start(None), delta('{"n":1}', None), step("stop", None), over()], ["conflict"]),
+    "another kind of call in its place": (
+        [start(), delta({"n": 1}, type="mcp_server_tool_call"), STOP, over()], ["conflict"],
+    ),
+    "another id in its place": ([start(), delta('{"n":1}', id="b"), STOP, over()], ["conflict"]),
+    "its own id again": ([start(), delta('{"n":1}', id="a"), STOP, over()], [{"n": 1}]),
+    "an id that is empty": ([start(), delta('{"n":1}', id=""), STOP, over()], [{"n": 1}]),
+    "a fragment that is a list": ([start(), delta([1]), STOP, over()], ["conflict"]),
+    "a fragment that is a number": ([start(), delta(1), STOP, over()], ["conflict"]),
+    "a fragment that is null": ([start(), delta(None), delta("{}"), STOP, over()], ["conflict"]),
+    "its start says what nobody reads": (
+        [step("start", step={"type": "function_call", "id": "a", "name": "pay", "args": {"n": 1}}),
+         STOP, over()], ["conflict"],
+    ),
+    "an end in a place that nobody can read": (
+        [start(), delta('{"n":1}'), step("stop", "x"), over()], ["conflict"],
+    ),
+    "a text in a place that nobody can read": (
+        [start(), delta('{"n":1}'), text("x", "y"), STOP, over()], ["conflict"],
+    ),
+    "a new kind of event about calls": (
+        [start(), delta('{"n":1}'), sse({"event_type": "new", "of": {"type": "x_call"}}), STOP,
+         over()], ["conflict"],
+    ),
+    "a new kind of event": (
+        [start(), delta('{"n":1}'), sse({"event_type": "new", "of": "x"}), STOP, over()],
+        [{"n": 1}],
+    ),
+    "a new kind of step in its place": (
+        [start(), delta('{"n":1}'), step("start", step={"type": "new"}), STOP, over()],
+        ["conflict"],
+    ),
+    "another step in its place": (
+        [start(), delta('{"n":1}'), start(type="model_output"), over()], ["conflict"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FATES)
+def test_a_call_is_what_came_in_its_place_or_broken(name: str):
+    frames, expected = FATES[name]
+    assert fate(told(*frames)) == (expected, ACT)
+
+
+def test_an_empty_fragment_is_not_told():
+    events = told(start(), delta(""), delta("{}"), STOP, over())
+    assert [e.text for e in events if isinstance(e, ToolCallDelta)] == ["{}"]
+
+
+def test_a_retrieval_is_named_by_its_type():
+    said = {"id": "r", "arguments": {"q": 1}}
+    for type_, name in (("vertex_ai_search", "vertex_ai_search"), (None, "retrieval")):
+        frames = start(type="retrieval_call", retrieval_type=type_, **said) + STOP
+        assert [c[1] for c in calls(told(frames, over()))] == [name]
+
+
+# --- what the final interaction says again --------------------------------------------------------
+
+AGAIN: dict[str, tuple[list[dict[str, Any]], Any]] = {
+    "the same": ([CALL], {"n": 1}),
+    "nothing of its arguments": ([{"type": "function_call", "id": "a", "name": "pay"}], "invalid_json"),
+    "another call": ([{**CALL, "id": "b"}], "conflict"),
+    "something else with its id": ([{"type": "thought", "id": "a"}], "conflict"),
+    "no step at all": ([], "invalid_json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_call_that_never_ended_is_what_the_final_interaction_says(name: str):
+    steps, expected = AGAIN[name]
+    assert fate(told(start(), delta('{"n"'), over(*steps)))[0] == [expected]
+
+
+def test_a_call_without_an_id_is_no_step_without_one():
+    body = start(id="") + delta('{"n"')
+    assert fate(told(body, over({**CALL, "id": ""})))[0] == ["conflict"]
+
+
+def test_a_call_that_has_ended_is_not_told_again_by_the_final_interaction():
+    events = told(start(), delta('{"n":1}'), STOP, over(CALL, {**CALL, "id": "b"}))
+    assert calls(events) == [("a", "pay", {"n": 1})]
+
+
+def test_steps_that_were_never_streamed_are_told_from_the_final_interaction():
+    said = {"type": "model_output", "content": [{"type": "text", "text": "x"}]}
+    events = told(over(said, CALL))
+    assert (text_of(events), calls(events)) == ("x", [("a", "pay", {"n": 1})])
+    assert fate(told(over()))[0] == []
+
+
+# --- text and results -----------------------------------------------------------------------------
+
+
+def test_what_a_step_of_text_brings_when_it_starts_is_told():
+    content = [
+        {"type": "text", "text": "x", "annotations": [{"url": "u"}]},
+        {"text": "y"},
+        {"type": "image", "data": "z"},
+        {"type": "new", "text": "w"},
+        "v",
+    ]
+    events = told(start(type="model_output", content=content), STOP, over(status="completed"))
+    assert text_of(events) == "xy"
+    assert [e.payload for e in events if isinstance(e, Citation)] == [{"url": "u"}]
+    assert [e.payload for e in events if isinstance(e, Unrecognized)] == [content[2]]
+
+
+def test_what_a_thought_brings_when_it_starts_is_told():
+    summary = [{"type": "text", "text": "x"}, {"type": "image", "data": "z"}, {"type": "new"}]
+    events = told(start(type="thought", summary=summary, signature="s"), STOP, over())
+    assert [e.text for e in events if isinstance(e, ReasoningDelta)] == ["x", ""]
+    assert [e.payload for e in events if isinstance(e, Unrecognized)] == [summary[1]]
+
+
+def test_a_result_is_told_at_the_end_of_its_step_and_no_later_than_the_end():
+    result = {"type": "google_search_result", "call_id": "a", "result": [1]}
+    for frames in ((start(**result), STOP, over()), (start(**result), over()),
+                   (step("delta", delta=result), STOP, over())):  # fmt: skip
+        (event,) = [e for e in told(*frames) if isinstance(e, ProviderToolResult)]
+        assert event.output == [1]
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+def test_counts_are_heard_wherever_they_stand():
+    for body in (text("x", metadata={"total_usage": {"total_input_tokens": 3}}) + over(),
+                 step("stop", usage={"total_input_tokens": 3}) + over(),
+                 over(usage={"total_input_tokens": 3})):  # fmt: skip
+        (usage,) = [e for e in told(text("x"), body) if isinstance(e, Usage)]
+        assert usage.input == 3
+
+
+def test_an_interaction_that_says_nothing_but_its_end_is_completed():
+    events = told(text("x"), sse({"event_type": "interaction.completed"}))
+    assert end(events) == STOPPED
+    assert end(told(sse({"event_type": "interaction.created"}), text("x"), over())) == ACT
+
+
+@pytest.mark.parametrize(
+    ("frames", "error"),
+    [
+        ([start(type="model_output", error={"message": "no"}), over(status="completed")], "no"),
+        ([start(type="model_output", error={"message": "no"}), over(status="failed")], "no"),
+        ([text("x"), over(status="failed")], "the interaction failed"),
+        ([text("x"), over(errors=[{"message": "no"}], status="completed")], "no"),
+        ([text("x"), over(errors=[{"message": "no"}], status="failed")], "no"),
+    ],
+)
+def test_an_error_fails_the_turn_and_says_why(frames: list[bytes], error: str):
+    last = told(*frames)[-1]
+    assert isinstance(last, Failed)
+    assert (last.reason, last.error) == ("provider_error", error)
+
+
+def test_a_cancelled_interaction_is_cancelled_and_so_are_its_calls():
+    assert fate(told(start(), over(status="cancelled"))) == (["cancelled"], ("failed", "cancelled"))
+
+
+def test_a_token_to_go_on_with_is_kept():
+    last = told(text("x"), over(continuation_token="t"))[-1]
+    assert isinstance(last, Finish)
+    assert last.echo == {"continuation_token": "t"}
+    assert not told(text("x"), over())[-1].echo
+
+
+def test_an_end_mark_before_any_status_is_a_cut():
+    assert end(told(text("x"), DONE)) == ("failed", "truncated")
+    assert end(told(text("x"), over(), DONE)) == ACT
+
+
+def test_what_a_call_brings_beside_its_arguments_goes_back_with_it():
+    events = told(start(signature="s"), delta('{"n":1}'), STOP, over())
+    (event,) = [e for e in events if isinstance(e, ToolCall)]
+    assert event.echo == {"signature": "s"}
