@@ -113,6 +113,8 @@ class ToolLoop:
         """
         if isinstance(conversation, Conversation) and self.history is not None:
             raise UsageError("with a history a conversation is named by its id")
+        if not isinstance(run, str | None):
+            raise UsageError(f"a run is named by a text, not {type(run).__name__}")
         return Run(self.setup, said, conversation, run or uuid.uuid4().hex, decisions)
 
 

@@ -807,6 +807,7 @@ def test_bad_arguments_are_named(options, complaint):
         (5, {}, "say a text, a Turn or nothing, not int"),
         (Conversation(), {}, "say a text, a Turn or nothing, not Conversation"),
         ("Go.", {"conversation": 5}, "a conversation is its id or a Conversation, not int"),
+        ("Hi", {"run": 5}, "a run is named by a text, not int"),
     ],
 )
 def test_what_cannot_be_said_is_named(said, options, complaint):
