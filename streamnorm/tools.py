@@ -40,6 +40,10 @@ class Tool(msgspec.Struct, frozen=True):
     native: dict[str, dict[str, Any]] = {}
     mcp_server: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(self.description, str):
+            raise EncodeError("a tool has a name and a description, which are texts, and a schema")
+
     @classmethod
     def from_function(
         cls,
@@ -158,10 +162,11 @@ class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.data, bytes):
+        if not isinstance(self.data, bytes) or not isinstance(self.type, str):
+            wrong = self.type if isinstance(self.data, bytes) else self.data
             raise EncodeError(
                 f"Media is bytes and their type, such as Media(b'…', 'image/png'), not "
-                f"{type(self.data).__name__}"
+                f"{type(wrong).__name__}"
             )
 
     @property

@@ -163,13 +163,18 @@ class Acting:
             self._tell(ToolStarted(run.call, run.id, run.name, run.checksum))
 
     async def serve(self) -> None:
-        """A record for each call that may run, side by side."""
-        limiter = anyio.CapacityLimiter(self._setup.concurrency)
+        """A record for each call that may run, side by side; they begin in the order of the calls."""
         going, self._going = self._going, []
+        left = iter(going)
+
+        async def serve_next() -> None:
+            for call, run in left:  # whoever is free takes the next
+                await self._serve(call, run)
+
         try:
             async with anyio.create_task_group() as group:
-                for call, run in going:
-                    group.start_soon(self._serve, call, run, limiter)
+                for _ in range(min(self._setup.concurrency, len(going))):
+                    group.start_soon(serve_next)
         except ExceptionGroup as several:  # of the history; what a handler raises is a result
             raise several.exceptions[0] from None
         for call, _ in going:
@@ -225,15 +230,14 @@ class Acting:
 
     # --- one call ---------------------------------------------------------------------------------
 
-    async def _serve(self, call: ToolCall, run: ToolCall, limiter: anyio.CapacityLimiter) -> None:
-        async with limiter:
-            with self._told(run) as came:
-                tool = self.handlers[call.name]
-                results, error, came.outcome = await self._outcome_of(run, tool)
-                edited = _changed(call, run)
-                record = came.record = self._record(call, tool, results, error, came, edited)
-                if record.error is not None and came.outcome == "ok":
-                    came.outcome = "error"  # it cannot be told
+    async def _serve(self, call: ToolCall, run: ToolCall) -> None:
+        with self._told(run) as came:
+            tool = self.handlers[call.name]
+            results, error, came.outcome = await self._outcome_of(run, tool)
+            edited = _changed(call, run)
+            record = came.record = self._record(call, tool, results, error, came, edited)
+            if record.error is not None and came.outcome == "ok":
+                came.outcome = "error"  # it cannot be told
         await self._keep(record)
         self.done[call.id] = record
 

@@ -66,9 +66,8 @@ def _strangers(schema: Any, value: Any, root: Any, at: str = "$", depth: int = 0
         return
     if "$ref" in schema:
         yield from _strangers(_referred(schema["$ref"], root), value, root, at, depth + 1)
-    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) == 1:  # of several, nobody knows which is meant
-        yield from _strangers(options[0], value, root, at, depth + 1)
+    if len(meant := _meant(schema, value, root)) == 1:
+        yield from _strangers(meant[0], value, root, at, depth + 1)
     if isinstance(value, list):
         for number, item in enumerate(value):
             yield from _strangers(schema.get("items"), item, root, f"{at}[{number}]")
@@ -78,6 +77,15 @@ def _strangers(schema: Any, value: Any, root: Any, at: str = "$", depth: int = 0
             yield from _strangers(known[name], item, root, f"{at}.{name}")
         elif "additionalProperties" not in schema:
             yield f"there is no `{name}`, only {', '.join(known)} - at `{at}`"
+
+
+def _meant(schema: dict[str, Any], value: Any, root: Any) -> list[Any]:
+    """The alternatives of a schema that this value may be; of several, nobody knows which."""
+    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    options = [option for option in options if option != {"type": "null"}]
+    if len(options) == 1:
+        return options
+    return [option for option in options if not any(_errors(option, value, root))]
 
 
 def by_schema(tool: Tool) -> Convert:

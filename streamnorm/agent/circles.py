@@ -70,6 +70,12 @@ class LoopGuard:
     ) -> None:
         if policy not in POLICIES:
             raise UsageError(f"a policy is one of {', '.join(POLICIES)}, not {policy!r}")
+        counts = {"equal": equal, "ping_pong": ping_pong, "broken": broken, **dict(limits or {})}
+        for name, count in counts.items():
+            if type(count) is not int or count < 0:
+                raise UsageError(f"{name} is how often is too often, or 0 for never, not {count!r}")
+        if isinstance(ignore, str):
+            raise UsageError(f"ignore is a set of keys, such as {{{ignore!r}}}, not a text")
         self._equal, self._ping_pong, self._broken = equal, ping_pong, broken
         self._limits = dict(limits or {})
         self._ignore = frozenset(ignore)

@@ -54,7 +54,9 @@ class Ledger:
             return None
         self._stored, self.journal = len(stored.turns), stored.journal
         self._outgoing.is_service_kept = stored.is_handed_over
-        if stored.is_handed_over:
+        if stored.is_handed_over and stored.service_id is not None:
+            if self._setup.persist == "run":  # else the stack hears of it
+                self._setup.service_ids.expect(self._name, stored.service_id)
             self._outgoing.service_id = stored.service_id
         return stored.conversation
 

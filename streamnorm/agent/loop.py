@@ -113,6 +113,8 @@ class ToolLoop:
         """
         if isinstance(conversation, Conversation) and self.history is not None:
             raise UsageError("with a history a conversation is named by its id")
+        if not isinstance(run, str | None):
+            raise UsageError(f"a run is named by a text, not {type(run).__name__}")
         return Run(self.setup, said, conversation, run or uuid.uuid4().hex, decisions)
 
 
@@ -128,6 +130,12 @@ def _stack(
         warnings.warn(
             "persist='call' with as_is=True leaves persistence to your own stack, and there is "
             "no PersistEachCall in it: nothing is stored unless you do it",
+            HistoryWarning, stacklevel=3,
+        )  # fmt: skip
+    if service_ids.are_told:
+        warnings.warn(
+            "persist='call' with as_is=True leaves the service's name to your own stack: pass "
+            "service_id and on_conflict to its PersistEachCall, not to the loop",
             HistoryWarning, stacklevel=3,
         )  # fmt: skip
     return send

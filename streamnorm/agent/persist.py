@@ -50,6 +50,19 @@ class ServiceIds:
         self._find, self._on_conflict = find, on_conflict
         self._warned: set[str] = set()
 
+    @property
+    def are_told(self) -> bool:
+        """Is there somebody who finds the service's names?"""
+        return self._find is not None
+
+    def expect(self, conversation: str, service_id: str) -> None:
+        """The service alone keeps this conversation: without its next name, what is said is lost."""
+        if not self.are_told:
+            raise HistoryConflict(
+                f"the service keeps the conversation {conversation!r} as {service_id!r}, and nobody "
+                "says its next name; pass service_id, a function of the answer's turn"
+            )
+
     def hear(self, outgoing: Outgoing, turn: Turn, *, has_history: bool) -> None:
         """Note on ``outgoing`` under which name the service keeps it, and whether it alone does."""
         service_id = self._find(turn) if self._find else None
@@ -75,6 +88,7 @@ class PersistEachCall:
     """A ``send`` that stores what the service has seen, before anybody hears its last event.
 
     ``ToolLoop(persist="call")`` puts it around yours; with ``as_is=True`` you do, where you want it.
+    ``service_id`` and ``on_conflict`` are those of ``ToolLoop``.
 
     ::
 
@@ -85,13 +99,21 @@ class PersistEachCall:
     persists_each_call = True
 
     def __init__(
-        self, send: Send, history: History, *, service_ids: ServiceIds | None = None
+        self,
+        send: Send,
+        history: History,
+        *,
+        service_id: Callable[[Turn], str | None] | None = None,
+        on_conflict: OnConflict = "raise",
+        service_ids: ServiceIds | None = None,
     ) -> None:
         self.__wrapped__ = send
         self._history = history
-        self._service_ids = service_ids or ServiceIds()
+        self._service_ids = service_ids or ServiceIds(service_id, on_conflict)
 
     async def __call__(self, outgoing: Outgoing, tools: list[Tool]) -> AsyncIterator[Event]:
+        if outgoing.is_service_kept and outgoing.service_id is not None:
+            self._service_ids.expect(outgoing.id, outgoing.service_id)
         events = await opened(self.__wrapped__(outgoing, tools))
         return _Persisted(events, lambda turn: self._store(outgoing, turn))
 

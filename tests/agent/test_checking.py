@@ -168,6 +168,20 @@ def test_a_name_that_a_type_does_not_have_is_found_at_any_depth():
         assert str(caught.value) == f"there is no `day`, only city, days - at {place}"
 
 
+def test_of_alternatives_the_one_that_the_value_says_it_is_knows_its_names():
+    class Train(msgspec.Struct, tag="train"):
+        seat: int = 0
+
+    class Ship(msgspec.Struct, tag="ship"):
+        deck: int = 0
+
+    way = msgspec.defstruct("Way", [("by", Train | Ship), ("or_else", Train | Ship | None, None)])
+    convert = ClientTool.from_model(way, len).convert
+    convert({"by": {"type": "ship", "deck": 2}, "or_else": None})
+    with pytest.raises(Unfit, match=r"there is no `deck`, only type, seat - at `\$.by`"):
+        convert({"by": {"type": "train", "deck": 2}})
+
+
 def test_a_model_that_takes_any_name_takes_any_name():
     convert = ClientTool.from_model(pydantic_model(extra="allow"), by_value, name="trip").convert
     assert convert({"city": "Oslo", "nights": 2}).nights == 2

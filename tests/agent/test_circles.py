@@ -93,3 +93,18 @@ def test_equal_calls_are_told_exactly_when_they_are_that_often(names, most):
         verdict = guard.heard(call(name))
         assert (verdict is not None) == (seen[name] >= most)
         assert verdict is None or verdict.times == seen[name]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"equal": "3"}, "equal is how often is too often, or 0 for never, not '3'"),
+        ({"broken": -1}, "broken is how often"),
+        ({"ping_pong": True}, "ping_pong is how often"),
+        ({"limits": {"status": None}}, "status is how often"),
+        ({"ignore": "timestamp"}, "ignore is a set of keys, such as {'timestamp'}, not a text"),
+    ],
+)
+def test_settings_of_the_wrong_type_are_named(options, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        LoopGuard(**options)

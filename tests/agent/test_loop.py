@@ -99,6 +99,20 @@ async def test_no_more_handlers_run_at_once_than_allowed():
 
 
 @both
+async def test_one_at_a_time_handlers_run_in_the_order_of_the_calls():
+    order = []
+
+    async def write(n: int) -> None:
+        "Writes."
+        await anyio.lowlevel.checkpoint()
+        order.append(n)
+
+    model = Model(script(*(call("write", n=n) for n in range(8))), script(say("ok")))
+    await ran(ToolLoop(model, [write], concurrency=1))
+    assert order == list(range(8))
+
+
+@both
 async def test_what_a_handler_raises_is_told_to_the_model():
     model = Model(
         script(call("fail"), call("add", a="x"), call("add", c=1), call("none")), script(say("ok"))
@@ -793,6 +807,7 @@ def test_bad_arguments_are_named(options, complaint):
         (5, {}, "say a text, a Turn or nothing, not int"),
         (Conversation(), {}, "say a text, a Turn or nothing, not Conversation"),
         ("Go.", {"conversation": 5}, "a conversation is its id or a Conversation, not int"),
+        ("Hi", {"run": 5}, "a run is named by a text, not int"),
     ],
 )
 def test_what_cannot_be_said_is_named(said, options, complaint):

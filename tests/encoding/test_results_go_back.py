@@ -83,7 +83,9 @@ def back(wire: str, *items: dict[str, Any]) -> list[dict[str, Any]]:
 # --- what the provider ran ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["failed", "incomplete", "completed"])
+@pytest.mark.parametrize(
+    "status", ["failed", "incomplete", "completed", "cancelled", "searching", "denied"]
+)
 @pytest.mark.parametrize(
     ("wire", "item"), HOSTED, ids=lambda v: v["type"] if isinstance(v, dict) else v
 )
@@ -326,6 +328,10 @@ def test_a_picture_for_the_user_is_described_in_the_result_and_sent_beside_it(ta
         ("models/gemini-2.0-pro", False),
         ("gemini-3-pro", True),
         ("models/gemini-3.1-flash", True),
+        ("gemini-4-pro", True),
+        ("gemini-10-flash", True),
+        ("gemini-exp-1206", False),
+        ("gemma-3", False),
     ],
 )
 def test_gemini_takes_a_picture_beside_the_response_and_from_the_third_generation_on_inside(

@@ -663,11 +663,15 @@ SEED_003 = (
                "test_clear_per_call_the_services_name_is_updated_after_each_answer")),
     Row("003", "74.5", "per call writes more often", _KEPT, _SIMPLE),
     Row("003", "74.6 74.7", "the service's id is updated after each of its calls", "agent/persist.py",
-        f"{_003}test_the_name_of_the_service_is_updated_after_each_of_its_calls"),
+        _tests(_003, "test_the_name_of_the_service_is_updated_after_each_of_its_calls",
+               "test_a_custom_stack_hears_of_the_services_name_itself",
+               "test_a_conversation_that_the_service_keeps_is_not_gone_on_with_if_nobody_says_its_next_name")),
     Row("003", "81.1",
-        "a sentinel stands for a service's id, so that nothing is stored twice; a real id is stored at once",
+        "a sentinel stands for a service's id, so that no call is there twice, with approval neither; "
+        "a real id is stored at once",
         "agent/outgoing.py",
         f"{_003}test_the_sentinel_lets_calls_through_once_and_is_sent_to_no_service "
+        f"{_003}test_where_calls_are_approved_each_is_stored_and_sent_once "
         f"{_003}test_the_name_of_the_service_is_updated_after_each_of_its_calls"),
     Row("003", "81.2", "ids in between survive an interruption", "agent/persist.py",
         f"{_CRASH}test_clear_per_call_the_services_name_is_updated_after_each_answer"),

@@ -298,3 +298,39 @@ async def test_the_sentinel_lets_calls_through_once_and_is_sent_to_no_service(hi
     # What accumulated is not stored again: each time only what is new.
     assert [len(sent.fresh) for sent in send.model.sent] == [1, 1, 1]
     assert {sent.service_id for sent in send.model.sent} == {None}
+
+
+@over_persist
+async def test_a_conversation_that_the_service_keeps_is_not_gone_on_with_if_nobody_says_its_next_name(
+    history, persist
+):
+    send, _ = watching(history, *THREE)
+    run, _ = await ran(kept_by_both(history, send, persist, on_conflict="clear"), conversation="c")
+    send, seen = watching(history, script(say("never")))
+    with pytest.raises(HistoryConflict, match="pass service_id"):
+        await ran(ToolLoop(send, [add], history=history, persist=persist), "And?", conversation="c")
+    assert seen == []  # nothing was sent, and nothing changed
+    assert await left(history) == ([], run.conversation.turns[-1].response_id)
+
+
+async def test_a_custom_stack_hears_of_the_services_name_itself(history):
+    send, seen = watching(history, *THREE)
+    stack = PersistEachCall(send, history, service_id=by_response, on_conflict="clear")
+    how = {"history": history, "persist": "call", "as_is": True}
+    with pytest.warns(HistoryWarning, match="to its PersistEachCall, not to the loop"):
+        ToolLoop(stack, [add], service_id=by_response, **how)
+    run, _ = await ran(ToolLoop(stack, [add], **how), conversation="c")
+    first, second, last = (t.response_id for t in run.conversation.turns if t.response_id)
+    assert [who for _, who in seen] == [None, first, second]
+    assert await left(history) == ([], last)
+
+
+@over_persist
+async def test_where_calls_are_approved_each_is_stored_and_sent_once(history, persist):
+    asks = script(call("add", a=1).with_id("toolu_1"), call("add", a=2).with_id("toolu_2"))
+    send, _ = watching(history, asks, script(say("Done.")))
+    how = {"history": history, "persist": persist, "approve": lambda call: call.id == "toolu_1"}
+    await ran(ToolLoop(send, [add], **how), conversation="c")
+    for turns in ((await history.load("c")).turns, send.model.sent[1].turns):
+        assert [c.id for turn in turns for c in turn.calls] == ["toolu_1", "toolu_2"]
+        assert [r.call.id for turn in turns for r in turn.results] == ["toolu_1", "toolu_2"]

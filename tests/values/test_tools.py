@@ -316,6 +316,9 @@ def said(call):
         (lambda wire, call: said(call).add("Hi"), "made of turns, not str"),
         (lambda wire, call: said(call).assistant(5), "a text, a Turn or its events, not int"),
         (lambda wire, call: mend("Hi"), "pass a Conversation, not str"),
+        (lambda wire, call: Tool(print), "a name and a description, which are texts"),
+        (lambda wire, call: Tool("f", {}), "a name and a description, which are texts"),
+        (lambda wire, call: Media(b"", 5), "Media is bytes and their type, .* not int"),
     ],
 )
 def test_something_of_the_wrong_type_gets_a_sentence(wrong, sentence):

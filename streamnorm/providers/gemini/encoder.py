@@ -9,6 +9,7 @@ only if a wire gave one. The model stands in the path, not in the body.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ KEYWORDS = frozenset(
      "additionalProperties", "required", "propertyOrdering"}
 )  # fmt: skip
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY", "allowed": "VALIDATED"}
+_generation = re.compile(r"gemini-(\d{1,3})(?!\d)").match
 # Media that a function's response may hold itself, for models of the third generation; others stand
 # beside it.
 RESPONSE_MEDIA = {"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}
@@ -65,8 +67,9 @@ class GeminiEncoder(Encoder):
 
     @property
     def _is_third(self) -> bool:
-        """Is it a model of the third generation? What names none is taken for an older one."""
-        return (self.options.model or "").rpartition("/")[2].startswith("gemini-3")
+        """Is it of the third generation, or later? What names none is taken for an older one."""
+        named = _generation((self.options.model or "").rpartition("/")[2])
+        return named is not None and int(named[1]) >= 3
 
     def _marked(self, said: Said, parts: list[Entry]) -> list[Entry]:
         """Calls that another model made, for one that checks signatures: said to have none."""

@@ -214,10 +214,15 @@ FORMS: dict[str, Callable[[Tool, dict[str, Any], bytes], str]] = {
 }
 
 
-def echo_of(item: dict[str, Any]) -> Echo | None:
-    """What goes back beside the call itself; that it failed, too."""
+def echo_of(item: dict[str, Any], *, is_theirs: bool = False) -> Echo | None:
+    """What goes back beside the call itself; that it failed, too.
+
+    ``is_theirs``: the provider runs it, so whatever it said of its state is its own to hear again.
+    """
     beside = {k: v for k, v in item.items() if k not in _OF_THE_CALL and v is not None}
-    return beside | ({"status": item["status"]} if has_failed(item) else {}) or None
+    status = item.get("status")
+    is_news = is_theirs and isinstance(status, str) and status != "completed"
+    return beside | ({"status": status} if is_news or has_failed(item) else {}) or None
 
 
 def output_of(tool: Tool, item: dict[str, Any]) -> Any:

@@ -650,7 +650,8 @@ class ResponsesParser(Parser):
     ) -> None:
         call = self._find_item(tool, item, index) or self._open_item(tool, item, index, out)
         self._learn(call, tool, item, index, out)
-        call.echo = echo_of(item)
+        is_theirs = call.kind.runs_on == "provider" and not tool.output
+        call.echo = echo_of(item, is_theirs=is_theirs)
         text = input_of(tool, item, raw)
         if text is None and not call.fragments:
             self.calls.taint(call, "its input is in a field that its type does not have")
