@@ -113,7 +113,7 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "an id that two calls share": (
         [A, R.added(fc("fb", "a", "rob"), 1), piece(ONE, output_index=0, call_id="a"), A_DONE,
          piece(TWO, output_index=1, call_id="a"),
-         R.done(fc("fb", "a", "rob", arguments=TWO), 1)],
+         R.done(fc("fb", "a", "rob"), 1)],
         [("a", "pay", {"n": 1}), ("minted", "rob", {"n": 2})],
     ),
     "the id of a call of another type": (
@@ -129,6 +129,10 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     ),
     "of a place that nobody has, with a call open in another": (
         [A, piece(ONE, output_index=9)],
+        [("a", "pay", "conflict"), ("minted", "", "conflict")],
+    ),
+    "of a place that nobody has, with a call that grows in another": (
+        [A, piece('{"n":', output_index=0), piece("1}", output_index=9)],
         [("a", "pay", "conflict"), ("minted", "", "conflict")],
     ),
     "of a place that nobody has, with a call open in none": (

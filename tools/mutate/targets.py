@@ -25,7 +25,7 @@ WORDS = tuple(
 )  # fmt: skip
 BEGINNING = (
     *(f"tests/pipe/test_{about}.py" for about in ("auto", "bad_input", "beginnings", "limits", "logging")),
-    "tests/providers/test_exactness.py", "tests/providers/test_quirks.py",
+    "tests/providers/test_exactness.py",
 )  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
 PIPE = ("tests/pipe/test_limits.py", "tests/pipe/test_lifecycle.py", "tests/pipe/test_bad_input.py")
@@ -59,8 +59,16 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/openai_chat/parser.py": Target(EVIDENCE, _wire("openai_chat")),
     "streamnorm/providers/anthropic/parser.py": Target(EVIDENCE, _wire("anthropic")),
     "streamnorm/providers/openai_responses/parser.py": Target(READING, _RESPONSES),
-    "streamnorm/providers/openai_responses/items.py": Target(ALL, _RESPONSES),
-    "streamnorm/providers/openai_responses/texts.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/items.py": Target(
+        ALL,
+        (
+            "tests/providers/test_guards_openai_responses.py",
+            ("tests/providers/test_takes.py", "openai_responses/"),
+        ),
+    ),
+    "streamnorm/providers/openai_responses/texts.py": Target(
+        ALL, ("tests/providers/test_responses_texts.py",)
+    ),
     "streamnorm/core/parser.py": Target(EVIDENCE, (*CORE, *STREAMS, *PIPE)),
     "streamnorm/core/even.py": Target(ALL, CORE),
     "streamnorm/providers/gemini/parser.py": Target(READING, _wire("gemini")),
