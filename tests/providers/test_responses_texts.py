@@ -51,6 +51,8 @@ def test_pieces_that_come_after_their_copy_are_not_told_again():
     assert mismatches(scribe) == 2
     assert not some.retold(0, 0, "!")
     assert not some.retold(1, 0, "Hello")
+    assert some.news(0, 1, "you") == "you"
+    assert [some.retold(0, 1, text) for text in ("yo", "u", "u")] == [True, True, False]
 
 
 def test_a_piece_that_the_copy_did_not_say_is_told():
@@ -94,6 +96,14 @@ def test_text_astray_that_says_something_else_is_another_text():
     assert some.news(0, 0, "Hello") == "Hello"
 
 
+def test_an_empty_place_without_an_item_hides_no_other():
+    some, _ = texts()
+    some.pieces(7, 0)
+    some.pieces(8, 0).append("Hel")
+    some.house(0)
+    assert some.news(0, 0, "Hello") == "lo"
+
+
 def test_a_part_that_was_copied_is_not_astray():
     some, _ = texts()
     assert some.news(7, 0, "Hello") == "Hello"
@@ -108,6 +118,15 @@ def test_a_copy_is_compared_with_a_few_places_only():
             some.pieces(place + 10, 0).append("x")
         some.pieces(9, 0).append("Hello")
         assert some.news(0, 0, "Hello") == told
+
+
+def test_the_places_of_items_are_none_of_these_few():
+    some, _ = texts()
+    for place in range(10, 10 + MOST_STRAYS):
+        some.house(place)
+        some.pieces(place, 0).append("x")
+    some.pieces(9, 0).append("Hello")
+    assert some.news(0, 0, "Hello") == ""
 
 
 def test_where_something_was_told():
