@@ -101,9 +101,11 @@ _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
 _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
+_OPENING = "streamnorm/opening.py"
 _SSE = "streamnorm/framing/sse.py"
 _AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
+_ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
 _JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
@@ -114,6 +116,24 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "streamnorm/providers/openai_responses/texts.py", "Texts.told", "always: not self._marks",
     ): "the same, made anew",
+    (
+        "streamnorm/providers/gemini_interactions/parser.py", "InteractionsParser",
+        "without: CALL_TEXTS 'delta.arguments'",
+    ): "a fragment without it is neither text nor an object, which is a loss as well",
+    (
+        _OPENING, "Opening.learn_heading",
+        "never: at > 1 and block.startswith(head + data[:at])",
+    ): _SHORTCUT,
+    (
+        _OPENING, "Opening.learn_heading",
+        "always: at > 1 and block.startswith(head + data[:at])",
+    ): _ENVELOPE,
+    (_OPENING, "Opening.learn_heading", "without: and at > 1"): _ENVELOPE,
+    (
+        _OPENING, "Opening.learn_heading",
+        "without: and block.startswith(head + data[:at])",
+    ): _ENVELOPE,
+    (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
     (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
         "what was counted before is kept: see _count"
     ),
