@@ -65,9 +65,7 @@ class Opening:
     def all_held(self) -> bytes:
         """The bytes that were held, to be framed whatever they are."""
         start = sniff(self._held[:SNIFF]) or "text"
-        undecided = self._scribe.provider == providers.AUTO
-        wire = framed_by(start, self._wires) if undecided else self.parser
-        self.framer = wire.framer(start, self._frame_bytes)
+        self.framer = framed_by(start, self._wires).framer(start, self._frame_bytes)
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
             self.head = b"data: "
         if start in _NO_STREAM:
@@ -87,7 +85,7 @@ class Opening:
         for _ in range(fields.comments):
             self._scribe.note("wire.keepalive")
         payload = _value(fields.data or b"")
-        if isinstance(payload, dict) and fields.event and "type" not in payload:
+        if isinstance(payload, dict) and fields.event:
             payload = {"type": fields.event, **payload}
         if payload is None:
             return False

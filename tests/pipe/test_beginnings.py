@@ -1,4 +1,4 @@
-"""Whatever is told first, ``StreamStart`` stands before it."""
+"""The beginning of a stream: what is told first, what is known by then, and if nothing comes of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import sse, traced
+from streamnorm import Normalizer
+from streamnorm.events import Event, Failed, StreamStart
+from streamnorm.opening import SNIFF
+from tests.conftest import Chat, bytewise, sse, text_of, traced
+from tests.providers.streams import Gemini
 
 # wire -> a first payload that says too little of a call to tell it
 NAMELESS: dict[str, dict[str, Any]] = {
@@ -41,3 +45,98 @@ def test_a_result_that_only_the_end_of_input_tells_comes_after_the_start():
     done = {"event_type": "interaction.completed", "interaction": {"status": "completed"}}
     events, _ = traced("gemini_interactions", body + sse(done))
     assert [e.kind for e in events] == ["stream_start", "tool_result", "finish"]
+
+
+def failed(provider: str, body: bytes) -> Failed:
+    last = traced(provider, body)[0][-1]
+    assert isinstance(last, Failed)
+    return last
+
+
+def start(events: list[Event]) -> tuple[str | None, str | None]:
+    assert isinstance(events[0], StreamStart)
+    return events[0].model, events[0].response_id
+
+
+# --- framing and wire -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["auto", "openai_chat"])
+def test_what_is_no_stream_is_told_when_enough_of_it_came_to_be_shown(provider: str):
+    page = b"<html>".ljust(SNIFF, b"x")
+    for chunks in ([page], bytewise(page)):
+        pipe = Normalizer(provider)
+        for chunk in chunks[:-1]:
+            assert pipe.feed(chunk) == []
+        assert [e.kind for e in pipe.feed(chunks[-1])] == ["failed"]
+    pipe = Normalizer(provider)
+    assert pipe.feed(page[:-1]) == []
+    assert not pipe.ended
+
+
+def test_a_bare_object_behind_a_comment_is_no_payload():
+    body = b": hi\n\n" + Chat.text("x").removeprefix(b"data: ")
+    assert text_of(traced("openai_chat", body)[0]) == ""
+
+
+def test_of_a_name_with_several_wires_the_first_payload_says_which_and_the_name_stays():
+    events, pipe = traced("azure_foundry", Chat.text("x") + Chat.end("stop"))
+    assert (text_of(events), events[-1].kind) == ("x", "finish")
+    assert pipe.provider == "azure_foundry"
+
+
+@pytest.mark.parametrize(
+    ("data", "seen"),
+    [("5", "is 5"), ("[]", "is []"), ("{}", "is {}"), ('{"a":1,"b":2}', "has the fields 'a', 'b'")],
+)
+def test_a_first_payload_that_is_nobodys_is_shown(data: str, seen: str):
+    for event in ("", "event: x\n"):
+        last = failed("auto", f"{event}data: {data}\n\n".encode())
+        assert last.reason == "protocol"
+        if not event or data[0] != "{":
+            assert f"the first payload {seen}; name the provider" in last.error
+
+
+# --- the heading ----------------------------------------------------------------------------------
+
+
+def test_model_and_response_are_heard_from_whichever_payload_says_them_first():
+    both = {"modelVersion": "m", "responseId": "r"}
+    assert start(traced("gemini", Gemini.text("x", **both))[0]) == ("m", "r")
+    for first, second in (("modelVersion", "responseId"), ("responseId", "modelVersion")):
+        other = {first: "other", second: both[second]}
+        body = sse({first: both[first]}) + Gemini.text("x", **other)
+        assert start(traced("gemini", body)[0]) == ("m", "r")
+
+
+# --- if nothing came of it ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "reason", "says"),
+    [
+        ("ollama", b'{"model"', "truncated", "Is this the streaming body of ollama?"),
+        ("ollama", b"oops", "protocol", "Is this the streaming body of ollama?"),
+        ("openai_chat", b'data: {"choi', "truncated", "Is this the streaming body of openai_chat?"),
+        ("openai_chat", b"hello", "protocol", "It begins 'hello'."),
+        ("openai_chat", b"", "truncated", "The body was empty."),
+        ("openai_chat", b": hi\n\n", "truncated", "It begins ': hi"),
+        ("auto", b"hello", "protocol", "Name the provider, one of: "),
+        ("auto", b'data: {"choi', "truncated", "Name the provider, one of: "),
+    ],
+)
+def test_a_body_without_an_event_is_a_cut_if_it_began_as_one(
+    provider: str, body: bytes, reason: str, says: str
+):
+    last = failed(provider, body)
+    assert (last.reason, last.retryable) == (reason, reason == "truncated")
+    assert f"{len(body)} bytes and no event in them." in last.error
+    assert says in last.error
+
+
+def test_half_an_event_at_the_end_is_a_cut_and_a_whole_one_counts():
+    events, pipe = traced("openai_chat", Chat.text("x") + Chat.text("y").rstrip(b"\n")[:-1])
+    assert (text_of(events), events[-1].kind, events[-1].reason) == ("x", "failed", "truncated")
+    assert pipe.notes["stream.cut_event"] == 1
+    events, pipe = traced("openai_chat", Chat.text("x") + Chat.text("y").rstrip(b"\n"))
+    assert (text_of(events), pipe.notes["stream.cut_event"]) == ("xy", 0)

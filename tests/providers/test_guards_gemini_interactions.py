@@ -229,6 +229,33 @@ def test_a_token_to_go_on_with_is_kept():
     assert not told(text("x"), over())[-1].echo
 
 
+def test_nothing_is_read_behind_the_end_mark():
+    events, notes = heard("gemini_interactions", text("x") + over() + DONE + text("y"))
+    assert (text_of(events), end(events), notes) == ("x", ACT, {"stream.after_end": 1})
+
+
+@pytest.mark.parametrize("status", [None, "", "queued", "in_progress"])
+def test_a_status_of_an_interaction_that_goes_on_is_no_end(status: str | None):
+    created = {"event_type": "interaction.created", "interaction": {"status": status}}
+    assert end(told(sse(created), text("x"))) == ("failed", "truncated")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (None, "the provider reported an error", None),
+        ("no", "no", None),
+        ({"message": "no"}, "no", None),
+        ({"code": "x", "status": "y"}, "x", "x"),
+        ({"status": "UNAVAILABLE", "message": "no"}, "no", "UNAVAILABLE"),
+    ],
+)
+def test_an_error_says_what_it_says(error: Any, message: str, code: str | None):
+    last = told(text("x"), sse({"event_type": "error", "error": error}))[-1]
+    assert isinstance(last, Failed)
+    assert (last.error, last.code, last.retryable) == (message, code, code == "UNAVAILABLE")
+
+
 def test_an_end_mark_before_any_status_is_a_cut():
     assert end(told(text("x"), DONE)) == ("failed", "truncated")
     assert end(told(text("x"), over(), DONE)) == ACT

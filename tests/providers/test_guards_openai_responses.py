@@ -10,6 +10,7 @@ from streamnorm.events import (
     BrokenToolCall,
     Event,
     ProviderToolResult,
+    ReasoningDelta,
     ToolCall,
     ToolCallDelta,
     ToolProgress,
@@ -17,6 +18,7 @@ from streamnorm.events import (
     Usage,
 )
 from streamnorm.providers.openai_responses.items import TOOLS
+from tests.conftest import text_of
 from tests.providers.streams import Responses, end, fate, heard
 
 R = Responses
@@ -113,7 +115,7 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "an id that two calls share": (
         [A, R.added(fc("fb", "a", "rob"), 1), piece(ONE, output_index=0, call_id="a"), A_DONE,
          piece(TWO, output_index=1, call_id="a"),
-         R.done(fc("fb", "a", "rob", arguments=TWO), 1)],
+         R.done(fc("fb", "a", "rob"), 1)],
         [("a", "pay", {"n": 1}), ("minted", "rob", {"n": 2})],
     ),
     "the id of a call of another type": (
@@ -131,6 +133,10 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [A, piece(ONE, output_index=9)],
         [("a", "pay", "conflict"), ("minted", "", "conflict")],
     ),
+    "of a place that nobody has, with a call that grows in another": (
+        [A, piece('{"n":', output_index=0), piece("1}", output_index=9)],
+        [("a", "pay", "conflict"), ("minted", "", "conflict")],
+    ),
     "of a place that nobody has, with a call open in none": (
         [R.added(fc("fa", "a"), None), piece(ONE, output_index=9)],
         [("a", "pay", {"n": 1})],
@@ -146,6 +152,10 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "a copy of a place that nobody has, of something else": (
         [GROWN, said(TWO, output_index=9)],
         [("a", "pay", "conflict")],
+    ),
+    "of a place and an item that nobody has, with a call open in no place": (
+        [R.added(fc("fa", "a"), None), piece(ONE, output_index=9, item_id="zz")],
+        [("a", "pay", "conflict"), ("minted", "", "conflict")],
     ),
     "of nothing, with one call open": ([A, piece(ONE)], [("a", "pay", {"n": 1})]),
     "of nothing, with two open": (
@@ -335,14 +345,18 @@ def test_an_item_closes_its_call_unless_its_status_denies_it(status, streamed, e
 @pytest.mark.parametrize(
     ("status", "expected"),
     [(None, CUT), ("", CUT), ("searching", CUT), ("failed", "provider_error"),
-     ("completed", {}), ("new", {})],
+     ("completed", {"n": 1}), ("new", {"n": 1})],
 )  # fmt: skip
 def test_an_incomplete_response_closes_what_it_says_is_complete(status, expected):
     response = {"status": "incomplete", "incomplete_details": {"reason": "x"},
-                "output": [{**fc("fa", "a"), "status": status}]}  # fmt: skip
-    assert ends(A, R.say("incomplete", response=response))[0][2] == (
-        expected if expected != {} else "truncated"
-    )
+                "output": [{**fc("fa", "a", arguments=ONE), "status": status}]}  # fmt: skip
+    assert ends(A, R.say("incomplete", response=response)) == [("a", "pay", expected)]
+
+
+def test_an_item_in_progress_that_has_grown_is_told_when_it_is_done():
+    item = {**fc("fa", "a"), "status": "in_progress"}
+    assert ends(GROWN, R.done(item, 0)) == [("a", "pay", {"n": 1})]
+    assert ends(A, R.done(item, 0)) == [("a", "pay", CUT)]
 
 
 def test_an_input_that_was_streamed_needs_no_field_of_its_item():
@@ -359,7 +373,7 @@ SEARCH = {"type": "web_search_call", "id": "ws", "action": {"q": 1}}
 
 def test_a_hosted_call_that_failed_says_so_once():
     failed = {**SEARCH, "status": "failed", "error": "no"}
-    events = told(R.done(failed), R.completed(failed))
+    events = told(R.done(failed), R.done(failed), R.completed(failed))
     assert [(e.status, e.payload) for e in events if isinstance(e, ToolProgress)] == [
         ("failed", "no")
     ]
@@ -531,7 +545,8 @@ LOST: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [("a", "p\ufffd", "conflict"), ("b", "rob", {"n": 2})],
     ),
     "in an item that is done": (
-        [A, bad(R.done(fc("fa", "a", arguments='{"n":"?"}'), 0)), B, B_DONE],
+        [A, bad(R.done(fc("fa", "a", arguments='{"n":"?"}'), 0)), B, piece(TWO, output_index=1),
+         R.done(fc("fb", "b", "rob"), 1)],
         [("a", "pay", "conflict"), ("b", "rob", {"n": 2})],
     ),
     "a kind that is new and has a call's words": (
@@ -609,6 +624,26 @@ def test_bad_bytes_in_the_final_response_break_the_call_that_only_it_has():
     response = {"status": "completed", "output": [fc("fb", "b", "rob", arguments=TWO)]}
     beside = R.say("completed", response=response, agent="?")
     assert ends(bad(beside)) == [("b", "rob", "conflict")]
+
+
+# --- where text stands ---------------------------------------------------------------------------
+
+
+def test_a_thought_that_names_only_its_item_is_told_in_the_place_of_that():
+    item = {"type": "reasoning", "id": "rs", "summary": []}
+    events = told(R.added(item, 2), R.say("reasoning_text.delta", item_id="rs", delta="x"), OVER)
+    assert [(e.text, e.part) for e in events if isinstance(e, ReasoningDelta)] == [("x", 2)]
+
+
+def test_a_message_that_is_done_in_no_place_is_that_of_its_item():
+    events = told(
+        R.added(R.message("", "m"), 2), R.text("x", 2), R.done(R.message("x", "m"), None), OVER
+    )
+    assert text_of(events) == "x"
+
+
+def test_the_id_of_a_hosted_call_is_its_items_without_a_note():
+    assert heard("openai_responses", R.CREATED + R.done(SEARCH) + R.completed(SEARCH))[1] == {}
 
 
 # --- where an item has its input ------------------------------------------------------------------

@@ -260,7 +260,7 @@ class InteractionsParser(Parser):
         "at step.stop",
     )
     CALL_TEXTS = ("delta.arguments", "step.arguments")
-    CALL_KEYS = ("index", "step.type")
+    CALL_KEYS = ("index",)
     CALL_WORDS = (b'"arguments"', b'_call"')
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "index": ("wire.shape_odd", even.integer)
@@ -432,8 +432,7 @@ class InteractionsParser(Parser):
         if given is None:
             return
         if not call.fragments:
-            if call.state < State.CLOSED:
-                self.calls.append(call, given, out)
+            self.calls.append(call, given, out)
         elif call.raw != given:
             self.scribe.note("args.replaced", call_id=call.id)
 
@@ -495,8 +494,8 @@ class InteractionsParser(Parser):
             step = said.get(call.wire_id or "")
             if step is None:
                 self.calls.fail(call, "conflict", "the final interaction has no such call", out)
-            elif text := self.exact(step.arguments, call):
-                self.calls.settle(call, text, out)
+            else:
+                self.calls.settle(call, self.exact(step.arguments, call), out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
         self._count(p.usage)

@@ -72,8 +72,7 @@ class Texts:
         self._strays.pop(part, None)
         self._done[part] = _mark(text)
         missing = text[len(told) :]
-        if missing:
-            missing = self._owed[part] = missing[self._told_astray(missing) :]
+        self._owed[part] = missing = missing[self._told_astray(missing) :]
         return missing
 
     def _told_astray(self, missing: str) -> int:
