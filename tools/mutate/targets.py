@@ -150,6 +150,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "any value is read there, so none is ever left aside"
     ),
     (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (
+        "streamnorm/providers/bedrock/parser.py", "BedrockParser",
+        "without: CALL_TEXTS 'contentBlockDelta.delta.toolUse.input'",
+    ): "a fragment without its text is a loss as well",
     (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
