@@ -9,8 +9,13 @@ import pytest
 from streamnorm.events import Failed
 from tests.conftest import sse, traced
 from tests.providers.test_evidence_wires import (
-    A_CLOSE, WHOLE, a_delta, a_start, a_stop, calls_in,
-)  # fmt: skip
+    A_CLOSE,
+    WHOLE,
+    a_delta,
+    a_start,
+    a_stop,
+    calls_in,
+)
 
 
 def heard(*payloads: Any) -> list[Any]:
