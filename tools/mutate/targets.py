@@ -99,6 +99,7 @@ _EXACT = "streamnorm/text/exact.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
+_FAILS = "told as a failure before it is looked up: the row is for the page of this wire"
 _AGAIN = "the same, read anew: slower"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
@@ -154,6 +155,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "streamnorm/providers/bedrock/parser.py", "BedrockParser",
         "without: CALL_TEXTS 'contentBlockDelta.delta.toolUse.input'",
     ): "a fragment without its text is a loss as well",
+    (_COHERE, "CohereParser", "without: REASONS 'ERROR'"): _FAILS,
+    (_COHERE, "CohereParser", "without: REASONS 'TIMEOUT'"): _FAILS,
     (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
