@@ -435,7 +435,7 @@ UNIONS: tuple[Union, ...] = (
                mistral.MistralParser.REASONS),
     events_of("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser, "type"),
     event_fields("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser),
-    literal("cohere", "cohere", "ChatFinishReason", "cohere", {*cohere.CohereParser.REASONS, *cohere.ERRORS}),
+    literal("cohere", "cohere", "ChatFinishReason", "cohere", cohere.CohereParser.REASONS),
     model("ollama", "ollama", "ChatResponse", "ollama", ollama.Line),
     model("ollama", "ollama", "GenerateResponse", "ollama", ollama.Line),
     # TGI

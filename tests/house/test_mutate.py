@@ -60,6 +60,22 @@ def test_a_mutant_still_asks_the_condition_whose_answer_it_changes():
     assert "if (call.taint and (text := held)) and False:" in ast.unparse(mutant.tree)
 
 
+def test_a_statement_that_is_removed_is_still_there_so_that_its_names_stay_what_they_are():
+    mutant = next(m for m in mutants_of("a.py", SOURCE, Scope()) if "self.taint" in m.change)
+    mutant.edit()
+    assert "if False:\n                self.taint(call, 'why')" in ast.unparse(mutant.tree)
+
+
+def test_what_is_left_to_others_by_raising_is_no_guard():
+    source = "def usage(self):\n    'Counts.'\n    raise NotImplementedError\n"
+    assert mutants_of("a.py", source, Scope()) == []
+
+
+def test_a_scope_has_functions_by_their_own_name_too():
+    found = mutants_of("a.py", SOURCE, Scope.about("other"))
+    assert {m.function for m in found if m.function} == {"other"}
+
+
 @pytest.mark.parametrize("file", TARGETS)
 def test_every_target_has_guards_and_every_excuse_names_one(file: str):
     found = {m.key for m in mutants_of(file, Path(file).read_text(), TARGETS[file].scope)}

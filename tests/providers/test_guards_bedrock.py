@@ -38,6 +38,11 @@ def test_an_empty_text_in_the_place_of_a_call_makes_it_doubtful_too():
     assert told("bedrock", b_start(), b_delta(WHOLE), b_said(text=""), b_stop(), *B_END) == DOUBTED
 
 
+def test_text_in_a_place_that_cannot_be_read_makes_the_open_calls_doubtful():
+    stream = (b_start(), b_delta(WHOLE), b_said("zero", text="x"), b_stop(), *B_END)
+    assert told("bedrock", *stream) == DOUBTED
+
+
 def test_who_runs_a_tool_must_be_readable():
     assert told("bedrock", b_start(type=5), b_delta(WHOLE), b_stop(), *B_END) == DOUBTED
 

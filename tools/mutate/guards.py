@@ -196,7 +196,10 @@ class _Edits:
                 self.add(node, f"boundary: {_short(node)}", _set(node, "ops", index, new))
 
     def delete(self, parent: ast.AST, field: str, index: int, node: ast.stmt) -> None:
-        self.add(node, f"without: {_short(node)}", _set(parent, field, index, ast.Pass()))
+        never = ast.If(
+            ast.Constant(False), [node], []
+        )  # still there, so that its names stay what they are
+        self.add(node, f"without: {_short(node)}", _set(parent, field, index, never))
 
 
 def _set(parent: ast.AST, field: str, index: int | None, new: ast.AST) -> Callable[[], None]:

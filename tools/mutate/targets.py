@@ -120,6 +120,7 @@ _ENVELOPE = "an envelope that fits no frame costs time: each is read the long wa
 _JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
+_FAILS = "told as a failure before it is looked up: the row is for the page of this wire"
 _AGAIN = "the same, read anew: slower"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
@@ -250,6 +251,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "any value is read there, so none is ever left aside"
     ),
     (_ENTRIES, "Choice._open", "never: call.kind is FUNCTION"): _SHORTCUT,
+    (
+        "streamnorm/providers/bedrock/parser.py", "BedrockParser",
+        "without: CALL_TEXTS 'contentBlockDelta.delta.toolUse.input'",
+    ): "a fragment without its text is a loss as well",
+    (_COHERE, "CohereParser", "without: REASONS 'ERROR'"): _FAILS,
+    (_COHERE, "CohereParser", "without: REASONS 'TIMEOUT'"): _FAILS,
     (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (
         _EXACT, "parse",
@@ -261,6 +268,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
+    ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,
     ("streamnorm/text/canonical.py", "_number", "boundary: number < 0"): "zero was told before",
     ("streamnorm/text/written.py", "json_bytes", "always: b'null' in line"): _SHORTCUT,
     ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,

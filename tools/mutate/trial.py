@@ -37,6 +37,7 @@ Functions: TypeAlias = dict[tuple[str, str, int], list[FunctionType]]
 
 MEMORY = 4 << 30  # bytes of address space: a guard against growth is seen to be missing
 LEAST_SECONDS = 6  # of processor time for one trial
+UNTRIED = 3  # what a trial exits with whose code could not be exchanged: nobody has caught it
 KNOWN = 20  # tests that caught others before are asked first
 
 
@@ -125,7 +126,7 @@ class Trials:
         _, status = os.waitpid(process, 0)
         if by:
             self._kills[mutant.file][by] += 1
-        elif status:
+        elif status and os.waitstatus_to_exitcode(status) != UNTRIED:
             by = "(it did not come to an end)" if os.WIFSIGNALED(status) else f"(exit {status})"
         return by
 
@@ -236,7 +237,10 @@ def _forked(
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         signal.alarm(seconds * 20)  # if it only waits
-        install(mutant, functions)
+        try:
+            install(mutant, functions)
+        except ValueError:
+            os._exit(UNTRIED)
         for item, after in zip(items, [*items[1:], None], strict=True):
             if _fails(item, after):
                 write(item.nodeid.encode())
@@ -266,15 +270,17 @@ def _fork(work: Callable[[Callable[[bytes], object]], None]) -> tuple[int, int]:
 
 
 def install(mutant: Mutant, functions: Functions) -> None:
-    """Exchange the code of the function, or the table, that the mutant changes."""
+    """Exchange the code of the function and of those inside it, or the table, that the mutant changes."""
     mutant.edit()
     if mutant.table:
         return _install_table(mutant)
     compiled = compile(mutant.tree, str(Path(mutant.file).resolve()), "exec")
-    place = mutant.function, mutant.first_line
-    code = next(c for c in _codes(compiled) if (c.co_qualname, c.co_firstlineno) == place)
-    for function in functions[mutant.file, *place]:
-        function.__code__ = code
+    for code in _codes(compiled):
+        name, line = code.co_qualname, code.co_firstlineno
+        inside = name.startswith(f"{mutant.function}.<locals>.")
+        if inside or (name, line) == (mutant.function, mutant.first_line):
+            for function in functions.get((mutant.file, name, line), ()):
+                function.__code__ = code
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -386,7 +386,7 @@ class AnthropicParser(Parser):
             return
         if call.fragments:
             self.scribe.note("args.replaced", call_id=call.id)
-        elif call.state < State.CLOSED:
+        elif call.state is not State.OVER:
             self.calls.append(call, given, out)
 
     def _message_delta(self, p: MessageDelta, out: Out) -> None:

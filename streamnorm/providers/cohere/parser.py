@@ -207,6 +207,8 @@ class CohereParser(Parser):
         "STOP_SEQUENCE": "stop",
         "MAX_TOKENS": "length",
         "TOOL_CALL": "tool_calls",
+        "ERROR": "other",  # told as a failure
+        "TIMEOUT": "other",  # told as a failure
         "ERROR_TOXIC": "content_filter",  # older
         "ERROR_LIMIT": "length",  # older
     }
