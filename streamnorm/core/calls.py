@@ -259,6 +259,10 @@ class Calls:
             call.balance = Balance()
         return call.balance.is_whole(call.fragments)
 
+    def may_go_on(self, call: Call) -> bool:
+        """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
+        return call.kind.key is not None or call.of_objects or call.raw.strip() == "{}"
+
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
         call.fragments[:] = [text] if text else []
@@ -657,8 +661,8 @@ class Calls:
 
     def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:
         """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
-        if self.closes or call.kind.key is not None or call.of_objects or call.raw.strip() == "{}":
-            return  # text, an object among others or a placeholder may go on
+        if self.closes or self.may_go_on(call):
+            return
         if call.balance is not None and not self.is_whole(call):
             return  # some say it on every chunk: what was not whole before is read but once more
         call.balance = Balance()

@@ -116,14 +116,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if math.isinf(number) or (not number and _is_not_zero(text)):
+    if math.isinf(number):
         raise Refused("a number is beyond a double")
     return number
-
-
-def _is_not_zero(number: str) -> bool:
-    """Has it a digit that counts? As a double it may be none."""
-    return not set("123456789").isdisjoint(number.lower().partition("e")[0])
 
 
 def _no_constant(name: str) -> Any:

@@ -445,9 +445,12 @@ class ChatParser(Parser):
         heard = self._end_choices()
         if any(choice.reason is None for choice in heard):
             self.reason = None
-        for choice in heard:
-            if choice.beside and not self.decoded and choice.reason in ("stop", "tool_calls"):
+        for choice in heard if not self.decoded else ():
+            if choice.beside and choice.reason in ("stop", "tool_calls"):
                 choice.reason = None
+            for call in self.calls.unfinished(choice.number) if choice.beside else ():
+                if self.calls.may_go_on(call):
+                    self.calls.fail(call, "truncated", "more of it may have been to come", out)
 
     def _end_choices(self) -> list[Choice]:
         """The choices that said anything; the reason of the first is that of the stream."""

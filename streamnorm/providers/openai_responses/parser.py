@@ -264,6 +264,8 @@ class ResponsesParser(Parser):
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
         self._added: set[int] = set()  # calls whose item was added
+        self._item: str | None = None  # of the last piece of arguments …
+        self._growing_one: Call | None = None  # … and the call in its place
         self._placed: dict[int, int | None] = {}  # the place of calls that have one, or an item
         self._places: dict[str, int | None] = {}  # item id -> output index
         self._answered: set[int] = set()
@@ -382,8 +384,12 @@ class ResponsesParser(Parser):
         return p.delta
 
     def _place_of(self, p: _Placed) -> int | None:
-        """Its output index, or that of its item where it is left out."""
-        return p.output_index if p.output_index is not None else self._places.get(p.item_id or "")
+        """The output index of its item, as that was added; its own where the item is not known."""
+        return self._home_of(p.item_id or "", p.output_index)
+
+    def _home_of(self, item_id: str, index: int | None) -> int | None:
+        home = self._places.get(item_id)
+        return index if home is None else home
 
     def _text_said(self, p: _Said, out: Out) -> None:
         """The whole text: only what its pieces did not say is told."""
@@ -432,9 +438,17 @@ class ResponsesParser(Parser):
     # --- pieces of calls ------------------------------------------------------------------------
 
     def _arguments_piece(self, p: ArgumentsPiece, out: Out) -> None:
+        """The usual one is of the item of the one before it."""
         call = self._functions.get(p.output_index)  # type: ignore[arg-type]
         text = p.delta
-        if call is not None and call.state is OPEN and text and p.call_id is None:
+        if (
+            call is not None
+            and call.state is OPEN
+            and p.item_id == self._item
+            and text
+            and p.call_id is None
+            and call is self._growing_one
+        ):
             call.fragments.append(text)  # as Calls.append, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
         else:
@@ -442,6 +456,7 @@ class ResponsesParser(Parser):
             self.numbered(number if isinstance(number, int) else None)
             self._call_piece(p, out)
             self.counted()
+            self._item, self._growing_one = p.item_id, self._functions.get(p.output_index)  # type: ignore[arg-type]
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
         call = self._call_of(p, p.delta, out)
@@ -501,7 +516,8 @@ class ResponsesParser(Parser):
         if call is None:
             return self._open_unannounced(p, type_, out) if text != "" else None
         named = self._by_call_id(p.call_id, type_)
-        if named not in (None, call) and call.wire_id != p.call_id:
+        item = self._by_item.get((type_, p.item_id or ""))
+        if item not in (None, call) or (named not in (None, call) and call.wire_id != p.call_id):
             self.calls.astray(wire_kind=_kind(p))  # its place is of one call, its id of another
             return None
         self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
@@ -516,12 +532,11 @@ class ResponsesParser(Parser):
         *, copy: bool = False,
     ) -> Call | None:  # fmt: skip
         """By place, item, or id, or the last open one of that type, which must fit in any case."""
-        by_place = self._by_output[type_].get(index)  # type: ignore[arg-type]
-        by_item = self._by_item.get((type_, item_id or ""))
-        if by_place is not None and by_item is not None and by_place is not by_item:
-            for each in (by_place, by_item):
-                self.calls.taint(each, "a piece came whose place and item are those of two calls")
-        call = by_place or by_item or self._by_call_id(call_id, type_)
+        call = (
+            self._by_output[type_].get(index)  # type: ignore[arg-type]
+            or self._by_item.get((type_, item_id or ""))
+            or self._by_call_id(call_id, type_)
+        )
         if call is None and (index is None or not item_id):
             call = self._last_open(type_, index, copy=copy)
         return call
@@ -636,7 +651,7 @@ class ResponsesParser(Parser):
     def _item_done(self, p: _OfItem, out: Out) -> None:
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
-        index = p.output_index if p.output_index is not None else self._places.get(id_of(item))
+        index = self._home_of(id_of(item), p.output_index)
         if tool is None:
             self._other_item(item, index, out)
         elif "call" in tool.role:
@@ -931,7 +946,8 @@ class ResponsesParser(Parser):
 
     def _error(self, p: _Error, out: Out) -> None:
         said = p.error if isinstance(p.error, dict) else {}
-        raise StreamFailed(_failure({"code": p.code, "message": p.message, **said}))
+        plain = p.error if isinstance(p.error, str) else None
+        raise StreamFailed(_failure({"code": p.code, "message": p.message or plain, **said}))
 
     def _keepalive(self, p: Any, out: Out) -> None:
         self.scribe.note("wire.keepalive")

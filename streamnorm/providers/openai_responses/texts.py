@@ -63,6 +63,8 @@ class Texts:
         if part in self._done:
             self._scribe.note("wire.text_mismatch")
             return ""
+        if not self._pieces.get(part) and self._is_of_a_sibling(part, text):
+            return ""
         told = "".join(self._pieces.get(part, ()))
         if not text.startswith(told):
             self._scribe.note("wire.text_mismatch")
@@ -74,6 +76,18 @@ class Texts:
         missing = text[len(told) :]
         self._owed[part] = missing = missing[self._told_astray(missing) :]
         return missing
+
+    def _is_of_a_sibling(self, part: Part, text: str) -> bool:
+        """Is this the copy of another part of the item, whose number was changed?"""
+        index, at = part
+        for other in islice(self._outputs.get(index, ()), MOST_STRAYS):
+            sibling = (index, other)
+            pieces = self._pieces.get(sibling) if other != at else None
+            if pieces and sibling not in self._done and "".join(pieces) == text:
+                self._scribe.note("wire.text_mismatch")
+                self._pieces[sibling], self._done[sibling] = [], _mark(text)
+                return True
+        return False
 
     def _told_astray(self, missing: str) -> int:
         """How much of what is missing here was told in a place where no item is."""
