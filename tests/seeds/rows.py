@@ -672,6 +672,7 @@ SEED_003 = (
         "agent/outgoing.py",
         f"{_003}test_the_sentinel_lets_calls_through_once_and_is_sent_to_no_service "
         f"{_003}test_where_calls_are_approved_each_is_stored_and_sent_once "
+        f"{_003}test_where_a_person_must_agree_the_call_is_stored_and_sent_once "
         f"{_003}test_the_name_of_the_service_is_updated_after_each_of_its_calls"),
     Row("003", "81.2", "ids in between survive an interruption", "agent/persist.py",
         f"{_CRASH}test_clear_per_call_the_services_name_is_updated_after_each_answer"),

@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 
-from streamnorm import ToolLoop, ToolResult, Turn, provider
+from streamnorm import Approval, ClientTool, Decision, ToolLoop, ToolResult, Turn, provider
 from streamnorm.agent.outgoing import KEPT_HERE
 from streamnorm.agent.persist import HistoryWarning, PersistEachCall, ServiceIds
 from streamnorm.history import HistoryConflict, UnknownConversation
@@ -334,3 +334,20 @@ async def test_where_calls_are_approved_each_is_stored_and_sent_once(history, pe
     for turns in ((await history.load("c")).turns, send.model.sent[1].turns):
         assert [c.id for turn in turns for c in turn.calls] == ["toolu_1", "toolu_2"]
         assert [r.call.id for turn in turns for r in turn.results] == ["toolu_1", "toolu_2"]
+
+
+@over_persist
+async def test_where_a_person_must_agree_the_call_is_stored_and_sent_once(history, persist):
+    tool = ClientTool.from_function(add, consent=True)
+    send, _ = watching(history, THREE[0])
+    run, events = await ran(
+        ToolLoop(send, [tool], history=history, persist=persist), conversation="c"
+    )
+    (approval,) = (event for event in events if isinstance(event, Approval))
+    assert (run.outcome, (await left(history))[0]) == ("paused", [USER, CALLS])
+    send, _ = watching(history, script(say("Done.")))
+    loop = ToolLoop(send, [tool], history=history, persist=persist)
+    agreed = [Decision(id=approval.id, allow=True)]
+    await ran(loop, None, conversation="c", decisions=agreed)
+    assert [[t.role for t in sent.turns] for sent in send.model.sent] == [[USER, CALLS, RESULTS]]
+    assert (await left(history))[0] == [USER, CALLS, RESULTS, CALLS]
