@@ -452,11 +452,17 @@ class ResponsesParser(Parser):
             call.fragments.append(text)  # as Calls.append, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
         else:
-            number = p.sequence_number
-            self.numbered(number if isinstance(number, int) else None)
-            self._call_piece(p, out)
-            self.counted()
+            self._unusual_piece(p, out)
             self._item, self._growing_one = p.item_id, self._functions.get(p.output_index)  # type: ignore[arg-type]
+
+    def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
+        """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
+        number = p.sequence_number
+        if isinstance(number, int):
+            self.numbered(number)
+        self._call_piece(p, out)
+        if isinstance(number, int):
+            self.counted()
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
         call = self._call_of(p, p.delta, out)
