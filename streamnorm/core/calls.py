@@ -150,6 +150,7 @@ class Calls:
         self.eager = True
         self.mended = False  # halves of characters may stand in the fragments
         self.closes = True  # this wire closes each call by a mark of its own
+        self.unwraps = True  # arguments are text here, which some write as JSON once more
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self._strays: set[Place] = set()  # places for which text came before a call
@@ -735,7 +736,7 @@ class Calls:
             value = parse(raw, max_depth=self._limits.depth)
         except Refused as refused:
             return refused
-        return self._unwrapped(call, value) if type(value) is str else value
+        return self._unwrapped(call, value) if type(value) is str and self.unwraps else value
 
     def _as_sent(self, call: Call, raw: str) -> Any:
         """Snapshots, which begin as objects, were assumed: is it one just as the fragments were sent?"""

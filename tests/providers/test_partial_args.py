@@ -68,3 +68,40 @@ def test_arguments_stated_before_the_call_ends_do_not_end_it():
     stated = part(args={"a": "xy"}, willContinue=True)
     assert told(BEGUN, stated) == (["truncated"], ("finish", "stop"))
     assert told(BEGUN, stated, part()) == ([{"a": "xy"}], FINISHED)
+
+
+# --- what comes twice, or before its call ---------------------------------------------------------
+
+
+def test_a_start_said_again_among_the_values_leaves_no_whole_call():
+    assert told(BEGUN, part(name="f", willContinue=True), part())[0] == ["conflict", "conflict"]
+    again = part(name="f", id="1", willContinue=True)
+    values = part(partialArgs=[{"jsonPath": "$.b", "numberValue": 1}], willContinue=True)
+    assert told(again, values, again, values, part())[0] == ["conflict", "conflict"]
+
+
+def test_values_that_come_before_their_call_leave_it_doubtful():
+    values = part(partialArgs=A_IS_X, willContinue=True)
+    assert told(values, part(name="f", willContinue=True), part())[0] == ["conflict"]
+
+
+def test_another_call_begun_or_said_at_once_before_the_end_of_one_without_an_id_breaks_that_one():
+    begun = part(name="f", willContinue=True)
+    assert told(begun, part(name="g", willContinue=True), part())[0] == ["conflict", {}]
+    assert told(begun, part(name="g", args={"n": 1}))[0] == ["conflict", {"n": 1}]
+
+
+def test_with_ids_calls_may_be_told_side_by_side_and_a_piece_without_one_is_told_for_none():
+    first, second = (part(name=n, id=n, willContinue=True) for n in "fg")
+    one, two = (part(id=n, partialArgs=A_IS_X, willContinue=True) for n in "fg")
+    assert told(first, second, two, one, part(id="f"), part(id="g"))[0] == [{"a": "x"}] * 2
+    bare = part(partialArgs=A_IS_X, willContinue=True)
+    assert told(first, second, bare, part(id="f"), part(id="g"))[0] == ["conflict"] * 2
+
+
+def test_a_named_part_without_a_promise_closes_the_call_of_that_name():
+    assert told(BEGUN, part(name="f")) == ([{"a": "x"}], FINISHED)
+
+
+def test_arguments_that_are_a_text_are_no_object():
+    assert told(part(name="f", args='{"a":1}'))[0] == ["not_object"]

@@ -217,11 +217,12 @@ RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED
 class _Choice:
     """What is known of one candidate."""
 
-    __slots__ = ("cited", "kind", "part", "raw_reason", "reason", "told")
+    __slots__ = ("astray", "cited", "kind", "part", "raw_reason", "reason", "told")
 
     def __init__(self) -> None:
         self.part = -1  # the run of text that is being told …
         self.kind: type | None = None  # … and of which kind; None: the next text begins another
+        self.astray = False  # values came that no call claims
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
         self.told: list[Told] = []  # calls that are told value by value and have not ended
@@ -296,6 +297,7 @@ class GeminiParser(Parser):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._whole = self.calls.whole
+        self.calls.unwraps = False
         self._choices: dict[int, _Choice] = {}
         self._usage = _ABSENT  # parsed once, at the end
         self._counts: dict[str, Any] = {}  # of frames that said more than the last one
@@ -427,11 +429,12 @@ class GeminiParser(Parser):
         if told is None:
             if not said.name and not (said.args is not _ABSENT or said.id):
                 if said.partial_args:
+                    choice.astray = True
                     self.calls.astray(choice=number, where="functionCall")
                 else:
                     self.scribe.note("call.late", where="functionCall")
                 return
-            for each in [t for t in choice.told if begins and t.call.wire_id is None]:
+            for each in [t for t in choice.told if t.call.wire_id is None]:
                 self._void(choice, each, out)  # nothing could go on with it any more
             told = self._begin(number, choice, said, out)
         else:
@@ -447,6 +450,8 @@ class GeminiParser(Parser):
             choice.told.remove(told)
 
     def _void(self, choice: _Choice, told: Told, out: Out) -> None:
+        """What was told of it may have been of the one that begins now."""
+        choice.astray = choice.astray or bool(told.values)
         choice.told.remove(told)
         self.calls.void(told.call, out)
 
@@ -456,6 +461,9 @@ class GeminiParser(Parser):
         )
         told = Told(call)
         choice.told.append(told)
+        if choice.astray and not _is_all(said):
+            choice.astray = False
+            self.calls.taint(call, "values came before it that no call claims")
         return told
 
     def _tell_values(self, told: Told, said: Called, out: Out) -> None:
@@ -815,6 +823,11 @@ def _continued(told: list[Told], said: Called) -> Told | None:
         return last
     begins = said.will_continue and not _says_more(said)
     return None if begins or said.name != last.call.name else last
+
+
+def _is_all(said: Called) -> bool:
+    """Is this a call that is said at once?"""
+    return not (said.will_continue or said.partial_args)
 
 
 def _says_more(said: Called) -> bool:

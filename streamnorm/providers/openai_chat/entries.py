@@ -156,9 +156,8 @@ class Choice:
         elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
             self._calls.alias(call, it.id or "")
         if it.name:
-            begun = call.name and not it.name.startswith(call.name) and _starts_object(it.text)
-            if begun and call.wire_id is None and not call.started:
-                self._calls.taint(call, "its name came in pieces, or it is two calls")
+            if call.name and not it.name.startswith(call.name) and not call.started:
+                self._doubt_name(call, it)
             self.hear_name(call, it.name, out)
         _keep_echo(call, entry)
         self.last = call
@@ -168,6 +167,12 @@ class Choice:
                 self._calls.merge_object(call, it.text, out)
             else:
                 self._calls.extend(call, it.text, out)
+
+    def _doubt_name(self, call: Call, it: Said) -> None:
+        """Another name: the rest of the first one, that one said again and damaged, or another call's?"""
+        again = call.name.startswith(it.name or "")
+        if again or (call.wire_id is None and _starts_object(it.text)):
+            self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
 
     def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
         """Can this be the same call? Text has no closing brace: after the end it is none of it."""
