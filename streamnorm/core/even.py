@@ -12,16 +12,17 @@ place is changed twice, and a payload at most doubles (``Repairs``).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 __all__ = [
     "DROP", "Complaint", "Repairs", "Uneven", "change", "complaint", "fields_at", "integer", "json_text",
-    "number_text", "object_text", "with_field", "wrapped",
+    "number_text", "object_text", "says_twice", "with_field", "wrapped",
 ]  # fmt: skip
 
 # What a quirk returns: the value as it should have been, or None to leave the field aside.
@@ -70,6 +71,11 @@ class Repairs:
         self._room = 2 * len(data) + 64
         self._places: set[tuple[str | int, ...]] = set()
         self._left = max(self.FEWEST, min(self.MOST, self.WORK // (len(data) or 1)))
+
+    @property
+    def fresh(self) -> bool:
+        """Was nothing repaired yet?"""
+        return not self._places
 
     def hopeless(self, fields: int) -> bool:
         """Does an object with so many fields have more that we do not know than can be left aside?"""
@@ -132,6 +138,29 @@ def fields_at(data: bytes, path: tuple[str | int, ...]) -> dict[str, Raw]:
         return _as_object(data)
     except (msgspec.DecodeError, KeyError, IndexError, RecursionError):
         return {}
+
+
+def says_twice(data: bytes) -> bool:
+    """Has an object of this payload one field twice? Only the last would be seen."""
+    try:
+        _objects.decode(data.decode("utf-8", "replace"))
+    except _Twice:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+class _Twice(Exception):
+    """A field stands twice in one object."""
+
+
+def _fields_once(pairs: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise _Twice
+
+
+_objects = json.JSONDecoder(object_pairs_hook=_fields_once)
 
 
 def with_field(data: bytes, key: str, value: str) -> bytes:

@@ -281,6 +281,8 @@ class Parser:
         if str(error) == f"Object missing required field `{self.TYPE_FIELD}`":
             return even.with_field(data, self.TYPE_FIELD, event)
         complaint = even.complaint(error)
+        if repairs.fresh and even.says_twice(data):
+            self._loss = "a field of a payload is said twice"
         row = None if complaint.unknown else self.QUIRKS.get(complaint.where)
         if repairs.begin(complaint.path) and row is not None:
             note, quirk = row
@@ -318,9 +320,9 @@ class Parser:
         A field that we do not know is new, and no loss, where a call's text stands beside it; where
         the text is missing it may be the text under another name.
         """
-        if any(word in value for word in self.CALL_WORDS):
-            return True
         where = complaint.where
+        if where == self.TYPE_FIELD or any(word in value for word in self.CALL_WORDS):
+            return True
         if not complaint.unknown:
             paths = (*self.CALL_TEXTS, *self.CALL_KEYS)
             nothing = value == b"null" and where not in paths and not where.endswith("[]")

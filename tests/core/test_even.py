@@ -214,3 +214,12 @@ def test_json_that_is_no_payload_is_passed_on_whole(provider: str, payload: str)
     kinds = [e.payload for e in events if e.kind == "unrecognized"]
     assert msgspec.json.decode(payload.encode()) in kinds
     assert pipe.notes["wire.kind_unknown"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("data", "twice"),
+    [(b'{"a":1,"a":2}', True), (b'[{"a":{"b":1,"b":1}}]', True), (b'{"a":1,"b":{"a":1}}', False),
+     (b"{", False), (b"[" * 100_000, False)],
+)  # fmt: skip
+def test_a_field_that_is_said_twice_in_one_object_is_seen(data: bytes, twice: bool):
+    assert _even.says_twice(data) is twice

@@ -175,6 +175,30 @@ def test_a_kind_with_a_letter_lost_is_a_damaged_one_and_another_is_new():
     assert fate(heard("openai_responses", begun + new + closed)[0])[0] == [{}]
 
 
+def test_a_kind_that_is_no_text_leaves_what_it_closes_in_doubt():
+    start = sse({"type": "message_start", "message": {"id": "m", "model": "x", "usage": {}}})
+    block = {"type": "tool_use", "id": "t", "name": "pay", "input": {"n": 1}}
+    begun = sse({"type": "content_block_start", "index": 0, "content_block": block})
+    over = sse({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+    over += sse({"type": "message_stop"})
+    for kind, told in (("content_block_stop", [{"n": 1}]), ({"x": 1}, ["conflict"])):
+        stop = sse({"type": kind, "index": 0}, "content_block_stop")
+        assert fate(heard("anthropic", start + begun + stop + over)[0])[0] == told
+
+
+def test_an_odd_payload_that_says_a_field_twice_leaves_its_calls_in_doubt():
+    entry = Chat.call(0, "a", "pay", PAY)
+    twice = entry.replace(b'"id": "a"', b'"id": 7, "id": "a"')
+    assert twice != entry
+    assert fate(heard("openai_chat", twice + Chat.end())[0])[0] == ["conflict"]
+
+
+def test_a_damaged_chunk_that_does_not_say_of_which_answer_it_is_may_be_of_any():
+    begun = Chat.call(0, "a", "pay", PAY) + Chat.call(1, "b", "rob", '{"n":', choice=0)
+    piece = Chat.call(1, None, None, "2}").replace(b'"index": 0, "delta"', b'"in\xff": 0, "delta"')
+    assert fate(heard("openai_chat", begun + piece + Chat.end())[0])[0] == ["conflict"] * 2
+
+
 # --- Chat: words on every chunk, names, other answers ---------------------------------------------
 
 

@@ -349,9 +349,9 @@ class ChatParser(Parser):
             return None
         named: list[Call] = []
         for part in choices:
-            number = part.get("index", 0) if isinstance(part, dict) else None
+            number = part.get("index") if isinstance(part, dict) else None
             if not isinstance(number, int):
-                return None
+                return self.calls.unfinished()
             delta = part.get("delta")
             entries = delta.get("tool_calls") if isinstance(delta, dict) else None
             named += self._choice(number).named(entries)

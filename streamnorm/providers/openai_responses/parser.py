@@ -657,11 +657,10 @@ class ResponsesParser(Parser):
     def _item_done(self, p: _OfItem, out: Out) -> None:
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
-        index = self._home_of(id_of(item), p.output_index)
         if tool is None:
-            self._other_item(item, index, out)
+            self._other_item(item, self._home_of(id_of(item), p.output_index), out)
         elif "call" in tool.role:
-            self._call_item(tool, item, raw, index, out)
+            self._call_item(tool, item, raw, p.output_index, out)
         elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)
         self.calls.lossy = ""
