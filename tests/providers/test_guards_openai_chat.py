@@ -102,6 +102,16 @@ def test_without_an_index_a_second_entry_or_one_with_a_name_of_its_own_begins_a_
     assert (first[1:], second) == (("pay", {}), ("b", name, {"n": 1}))
 
 
+@pytest.mark.parametrize(
+    ("first", "arguments"), [(said_of("pay", id="a"), {}), (said_of("pay", '{"n":2}'), {"n": 2})]
+)
+def test_without_an_index_an_id_after_a_call_with_an_id_or_text_begins_another(first, arguments):
+    body = Chat.delta({"tool_calls": [first]})
+    body += Chat.delta({"tool_calls": [said_of("pay", PAY, id="b")]}) + Chat.end()
+    events, _ = heard("openai_chat", body)
+    assert fate(events)[0] == [arguments, {"n": 1}]
+
+
 # --- what a chunk must say to be one --------------------------------------------------------------
 
 
