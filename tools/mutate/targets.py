@@ -134,6 +134,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "without: and block.startswith(head + data[:at])",
     ): _ENVELOPE,
     (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
+    (
+        "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._told_alike",
+        "always: not self._alike",
+    ): "the same, made anew",
     (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
         "what was counted before is kept: see _count"
     ),
