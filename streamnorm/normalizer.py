@@ -135,7 +135,7 @@ class Normalizer:
         if self._framer is None:
             chunk = self._framed(chunk, out)
         framer = self._framer
-        if framer is not None and not self._ended:
+        if framer is not None:
             self._take(framer.feed(chunk), out)
             if over or framer.overflow:
                 self._overflow("frame_bytes" if framer.overflow else "stream", out)
@@ -175,6 +175,10 @@ class Normalizer:
             ) from error
         if self._framer is None:
             self._framer = self._opening.framer = _Payloads()
+        if not isinstance(self._framer, _Payloads):
+            raise UsageError(
+                "a payload after bytes: use feed or feed_payload for a stream, not both"
+            )
         out: list[Event] = []
         self._take([data], out)
         return out
@@ -193,11 +197,9 @@ class Normalizer:
 
     def _close(self, out: list[Event]) -> None:
         if self._framer is None:
-            held = self._framed(None, out)
-            if self._framer is not None and not self._ended:
-                self._take(self._framer.feed(held), out)
-        if not self._ended and self._framer is not None:
-            self._take_last(self._framer.rest(), out)
+            self._framed(None, out)  # bytes that do not say what they are say nothing else
+        if not self._ended:
+            self._take_last(out)
         if not self._ended:
             self._end_of_input(out)
 
@@ -388,10 +390,10 @@ class Normalizer:
 
     # --- the end --------------------------------------------------------------------------------
 
-    def _take_last(self, blocks: list[bytes], out: list[Event]) -> None:
+    def _take_last(self, out: list[Event]) -> None:
         """The bytes ended inside a frame: it counts only if it is whole."""
         assert self._framer is not None
-        for block in blocks:
+        for block in self._framer.rest():
             data = self._framer.read(block).data
             if data is None or data.strip() in self._parser.WORDS or is_json(data):
                 self._take([block], out)

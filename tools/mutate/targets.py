@@ -27,6 +27,8 @@ BEGINNING: tuple[Test, ...] = (
     *(("tests/pipe/test_auto.py", word) for word in ("payload", "framing", "byte_by_byte", "auto_")),
     *(f"tests/pipe/test_{about}.py" for about in ("bad_input", "beginnings", "limits")),
     ("tests/pipe/test_logging.py", "summary"),
+    "tests/values/test_notes.py",
+    "tests/providers/test_shapes.py",
     "tests/providers/test_exactness.py",
 )  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
@@ -102,10 +104,13 @@ _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
 _OPENING = "streamnorm/opening.py"
+_ITEMS = "streamnorm/providers/openai_responses/items.py"
+_PIPE = "streamnorm/normalizer.py"
 _SSE = "streamnorm/framing/sse.py"
 _AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
+_FOUND = "found all the same, as it would be in a field of another type: see input_of"
 _JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
@@ -138,6 +143,32 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._told_alike",
         "always: not self._alike",
     ): "the same, made anew",
+    (_ITEMS, "_as_plain", "never: isinstance(value, str)"): _FOUND,
+    (
+        _ITEMS, "_as_object", "always: not isinstance(item.get(tool.said[1]), dict | list)",
+    ): _FOUND,
+    (_ITEMS, "_as_object", "without: or first_text(item.get(tool.said[1]))"): _FOUND,
+    (_ITEMS, "_as_one_of", "never: item.get(one)"): _FOUND,
+    (
+        _PIPE, "Normalizer.feed",
+        "always: framer is None or self._left < 0 or (not self._calm)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "without: or framer is None"): _TYPES,
+    (_PIPE, "Normalizer.feed", "boundary: self._left < 0"): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "always: blocks"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: and self._framer is not None"): _TYPES,
+    (
+        _PIPE, "Normalizer._read",
+        "without: or rest is not block and (single or LF not in rest)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: or single"): _SHORTCUT,
+    (_PIPE, "Normalizer.feed_payload", "without: and b'null' in data"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._take_frames",
+        "never: self._calm and self._left >= self._long and (self._frames <= self._limits.frames)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._take_frames", "boundary: self._left >= self._long"): _SHORTCUT,
+    (_PIPE, "Normalizer._take_frames", "boundary: self._frames <= self._limits.frames"): _SHORTCUT,
     (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
         "what was counted before is kept: see _count"
     ),
