@@ -319,6 +319,10 @@ ITEMS: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [R.added(fc(None, None), None), piece(ONE), B, B_DONE],
         [("minted", "pay", {"n": 1}), ("b", "rob", {"n": 2})],
     ),
+    "an item that has its own id only when it is done, in another place": (
+        [R.added(fc(None, "a"), 0), R.done(fc("fa", "a", arguments=ONE), 5)],
+        [("a", "pay", {"n": 1})],
+    ),
     "the same item in another place": (
         [GROWN, R.done(fc("fa", "a", arguments=ONE), 5)], [("a", "pay", {"n": 1})],
     ),
