@@ -10,6 +10,7 @@ Hot is the loop in ``_read``; everything unusual leaves it through one ``except`
 from __future__ import annotations
 
 import math
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -198,8 +199,7 @@ class Normalizer:
     def _close(self, out: list[Event]) -> None:
         if self._framer is None:
             self._framed(None, out)  # bytes that do not say what they are say nothing else
-        if not self._ended:
-            self._take_last(out)
+        self._take_last(out)
         if not self._ended:
             self._end_of_input(out)
 
@@ -257,10 +257,8 @@ class Normalizer:
     def _give_up(self, error: Exception, out: list[Event]) -> None:
         """A payload whose shape no handler expected: whatever a wire sends, nothing but our own
         errors leaves the pipe. The fuzz tests ask that this never happens."""
-        at = error.__traceback__
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
-        where = f"{at.tb_frame.f_code.co_name}:{at.tb_lineno}" if at is not None else "?"
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        where = f"{frame.f_code.co_name}:{line}"
         what = f"a payload has a shape that cannot be read ({type(error).__name__} in {where})"
         self._fail(out, Failure("protocol", what))
         self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)

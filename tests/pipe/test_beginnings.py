@@ -83,6 +83,8 @@ def test_of_a_name_with_several_wires_the_first_payload_says_which_and_the_name_
     events, pipe = traced("azure_foundry", Chat.text("x") + Chat.end("stop"))
     assert (text_of(events), events[-1].kind) == ("x", "finish")
     assert pipe.provider == "azure_foundry"
+    events, _ = traced("azure_foundry", sse({"new": 1}) + Chat.text("x") + Chat.end("stop"))
+    assert (text_of(events), events[-1].kind) == ("x", "finish")
 
 
 @pytest.mark.parametrize(

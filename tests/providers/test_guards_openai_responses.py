@@ -552,7 +552,15 @@ def test_a_message_that_only_the_end_has_is_told_and_one_that_differs_is_not():
     assert text_of(told(R.completed(R.message("x")))) == "x"
     events, notes = heard("openai_responses", R.CREATED + R.text("x") + R.completed(R.message("y")))
     assert (text_of(events), notes) == ("x", {"wire.text_mismatch": 1})
+    assert text_of(told(R.text("x", 3), R.completed(R.message("y")))) == "x"
     assert text_of(told(R.text("x"), R.completed(R.message("x"), R.message("y", "m2")))) == "xy"
+
+
+def test_items_without_ids_at_the_end_are_known_by_their_places():
+    added = R.added(fc(None, None), 0) + R.added(fc(None, None, "rob"), 1)
+    final = R.completed(fc(None, None, arguments=ONE), fc(None, None, "rob", arguments=TWO))
+    events = [e for e in told(added, final) if isinstance(e, ToolCall)]
+    assert [(e.call, e.name) for e in events] == [(0, "pay"), (1, "rob")]
 
 
 def test_bad_bytes_beside_the_items_of_the_end_break_no_call_that_was_closed_before_them():

@@ -169,6 +169,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_PIPE, "Normalizer._take_frames", "boundary: self._left >= self._long"): _SHORTCUT,
     (_PIPE, "Normalizer._take_frames", "boundary: self._frames <= self._limits.frames"): _SHORTCUT,
+    (
+        "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._reconcile_call",
+        "never: call.state is State.OVER",
+    ): "a call that is over hears all of its item without effect, but for the copy",
+    (_PIPE, "Normalizer._take_frames", "always: self._ended #2"): "no frame is left then",
     (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
         "what was counted before is kept: see _count"
     ),
