@@ -9,6 +9,7 @@ Hot is the loop in ``_read``; everything unusual leaves it through one ``except`
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -134,7 +135,7 @@ class Normalizer:
         if self._framer is None:
             chunk = self._framed(chunk, out)
         framer = self._framer
-        if framer is not None and not self._ended:
+        if framer is not None:
             self._take(framer.feed(chunk), out)
             if over or framer.overflow:
                 self._overflow("frame_bytes" if framer.overflow else "stream", out)
@@ -172,6 +173,10 @@ class Normalizer:
             ) from error
         if self._framer is None:
             self._framer = self._opening.framer = _Payloads()
+        if not isinstance(self._framer, _Payloads):
+            raise UsageError(
+                "a payload after bytes: use feed or feed_payload for a stream, not both"
+            )
         out: list[Event] = []
         self._take([data], out)
         return out
@@ -190,11 +195,8 @@ class Normalizer:
 
     def _close(self, out: list[Event]) -> None:
         if self._framer is None:
-            held = self._framed(None, out)
-            if self._framer is not None and not self._ended:
-                self._take(self._framer.feed(held), out)
-        if not self._ended and self._framer is not None:
-            self._take_last(self._framer.rest(), out)
+            self._framed(None, out)  # bytes that do not say what they are say nothing else
+        self._take_last(out)
         if not self._ended:
             self._end_of_input(out)
 
@@ -252,10 +254,8 @@ class Normalizer:
     def _give_up(self, error: Exception, out: list[Event]) -> None:
         """A payload whose shape no handler expected: whatever a wire sends, nothing but our own
         errors leaves the pipe. The fuzz tests ask that this never happens."""
-        at = error.__traceback__
-        while at is not None and at.tb_next is not None:
-            at = at.tb_next
-        where = f"{at.tb_frame.f_code.co_name}:{at.tb_lineno}" if at is not None else "?"
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        where = f"{frame.f_code.co_name}:{line}"
         what = f"a payload has a shape that cannot be read ({type(error).__name__} in {where})"
         self._fail(out, Failure("protocol", what))
         self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)
@@ -395,10 +395,10 @@ class Normalizer:
 
     # --- the end --------------------------------------------------------------------------------
 
-    def _take_last(self, blocks: list[bytes], out: list[Event]) -> None:
+    def _take_last(self, out: list[Event]) -> None:
         """The bytes ended inside a frame: it counts only if it is whole."""
         assert self._framer is not None
-        for block in blocks:
+        for block in self._framer.rest():
             fields = self._framer.read(block)
             data = block if fields.strays else fields.data
             if data is None or data.strip() in self._parser.WORDS or is_json(data):

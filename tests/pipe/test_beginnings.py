@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer
+from streamnorm import Normalizer, UsageError
 from streamnorm.events import Event, Failed, StreamStart
 from streamnorm.opening import SNIFF
 from tests.conftest import Chat, bytewise, sse, text_of, traced
@@ -83,6 +83,8 @@ def test_of_a_name_with_several_wires_the_first_payload_says_which_and_the_name_
     events, pipe = traced("azure_foundry", Chat.text("x") + Chat.end("stop"))
     assert (text_of(events), events[-1].kind) == ("x", "finish")
     assert pipe.provider == "azure_foundry"
+    events, _ = traced("azure_foundry", sse({"new": 1}) + Chat.text("x") + Chat.end("stop"))
+    assert (text_of(events), events[-1].kind) == ("x", "finish")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_model_and_response_are_heard_from_whichever_payload_says_them_first():
     ("provider", "body", "reason", "says"),
     [
         ("ollama", b'{"model"', "truncated", "Is this the streaming body of ollama?"),
-        ("ollama", b"oops", "protocol", "Is this the streaming body of ollama?"),
+        ("bedrock", b"oops", "protocol", "Is this the streaming body of bedrock?"),
         ("openai_chat", b'data: {"choi', "truncated", "Is this the streaming body of openai_chat?"),
         ("openai_chat", b"hello", "protocol", "It begins 'hello'."),
         ("openai_chat", b"", "truncated", "The body was empty."),
@@ -134,9 +136,40 @@ def test_a_body_without_an_event_is_a_cut_if_it_began_as_one(
     assert says in last.error
 
 
+def test_a_stream_that_ended_from_outside_has_no_second_end():
+    pipe = Normalizer("openai_chat")
+    assert pipe.feed(b"<html>") == []
+    assert [e.kind for e in pipe.fail("transport", "gone")] == ["failed"]
+    assert pipe.close() == []
+    assert pipe.fail("transport", "gone") == []
+
+
+def test_a_payload_after_bytes_is_a_mistake_of_the_caller():
+    pipe = Normalizer("openai_chat")
+    pipe.feed(Chat.text("x"))
+    with pytest.raises(UsageError, match="not both"):
+        pipe.feed_payload({"choices": []})
+
+
 def test_half_an_event_at_the_end_is_a_cut_and_a_whole_one_counts():
     events, pipe = traced("openai_chat", Chat.text("x") + Chat.text("y").rstrip(b"\n")[:-1])
     assert (text_of(events), events[-1].kind, events[-1].reason) == ("x", "failed", "truncated")
     assert pipe.notes["stream.cut_event"] == 1
     events, pipe = traced("openai_chat", Chat.text("x") + Chat.text("y").rstrip(b"\n"))
     assert (text_of(events), pipe.notes["stream.cut_event"]) == ("xy", 0)
+
+
+# --- one frame is not read as another -------------------------------------------------------------
+
+
+def test_a_line_more_is_no_data_unless_it_says_so():
+    frame = Chat.text("y").replace(b'"delta"', b'\n"delta"')
+    events, _ = traced("openai_chat", Chat.text("x") + frame)
+    assert (text_of(events), events[-1].kind, events[-1].reason) == ("x", "failed", "protocol")
+    said = frame.replace(b'\n"delta', b'\ndata: "delta')
+    assert text_of(traced("openai_chat", Chat.text("x") + said)[0]) == "xy"
+
+
+def test_half_a_character_is_told_before_what_follows_it_in_any_chunking():
+    body = Chat.text("a") + Chat.text("\ud83d") + Chat.text("x") + Chat.text("y") + Chat.end("stop")
+    assert text_of(traced("openai_chat", body)[0]) == "a\ufffdxy"

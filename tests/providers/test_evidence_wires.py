@@ -787,7 +787,7 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (r_item("added"), r_delta(WHOLE), r_said('{"x":1}'), r_item("done", WHOLE), r_over()), PAID),
     "a final response without the call": (
         (r_item("added"), r_delta(WHOLE), r_over(final(id="it_9", call_id="Z", name="z"))),
-        [("pay", "conflict!"), ("z", WHOLE)]),
+        [("z", WHOLE), ("pay", "conflict!")]),
     "a final response that is empty takes nothing back": (
         (r_item("added"), r_delta(WHOLE), r_over()), PAID),
     "a final response that says the call for the first time": ((r_over(final()),), PAID),

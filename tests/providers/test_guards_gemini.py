@@ -270,6 +270,11 @@ def test_the_dict_of_an_sdk_object_may_have_bytes_that_are_replaced():
     assert (text_of(events), end(events)) == ("x\ufffd", STOPPED)
 
 
+def test_a_new_field_whose_name_has_bytes_that_are_replaced_is_left_out():
+    events = told(parts({"text": "x", "n?w": 1}).replace(b"?", b"\xff") + STOP)
+    assert (text_of(events), end(events)) == ("x", STOPPED)
+
+
 def test_a_field_that_is_new_keeps_its_name():
     events, notes = heard("gemini", parts({"new_field": 1}) + STOP)
     assert [e.payload for e in events if isinstance(e, Unrecognized)] == [{"new_field": 1}]

@@ -13,6 +13,7 @@ from streamnorm.events import (
     ReasoningDelta,
     ToolCall,
     ToolCallDelta,
+    ToolCallStart,
     ToolProgress,
     Unrecognized,
     Usage,
@@ -238,6 +239,9 @@ EARLY: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [R.say("custom_tool_call_input.delta", delta="x"), A, A_DONE],
         [("a", "pay", {"n": 1}), ("minted", "", "conflict")],
     ),
+    "its item has another id": (
+        [piece(ONE, output_index=0, item_id="zz"), A_DONE], [("a", "pay", {"n": 1})],
+    ),
     "its copy has the name, and its item the id": (
         [said(ONE, output_index=0, name="pay"), A_DONE], [("a", "pay", {"n": 1})],
     ),
@@ -248,8 +252,14 @@ EARLY: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [said(ONE, output_index=0, name="pay", call_id="a")], [("a", "pay", {"n": 1})],
     ),
     "a copy has the name, and another has not": (
-        [said(ONE, output_index=0, name="pay", call_id="a"), said(ONE, output_index=0)],
-        [("a", "pay", {"n": 1})],
+        [said(ONE, output_index=0, name="pay"), said(ONE, output_index=0)],
+        [("minted", "pay", {"n": 1})],
+    ),
+    "a copy has the name, and its item another": (
+        [said(ONE, output_index=0, name="rob"), A], [("a", "pay", "conflict")],
+    ),
+    "its item has the name, and a copy another": (
+        [GROWN, said(ONE, output_index=0, name="rob"), A_DONE], [("a", "pay", "conflict")],
     ),
     "nobody ever names it": ([said(ONE, output_index=0, call_id="a")], [("a", "", "conflict")]),
     "an id of its item is none of its own": (
@@ -262,6 +272,11 @@ EARLY: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
 def test_what_comes_before_its_item_is_of_one_call_with_it(name: str):
     frames, expected = EARLY[name]
     assert sorted(ends(*frames, OVER), key=str) == sorted(expected, key=str)
+
+
+def test_a_call_starts_with_the_id_that_its_item_brings():
+    events = told(said(ONE, output_index=0, name="pay"), A_DONE, OVER)
+    assert [e.id for e in events if isinstance(e, ToolCallStart)] == ["a"]
 
 
 # --- one item is one call -------------------------------------------------------------------------
@@ -278,6 +293,35 @@ ITEMS: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "an id that another place and item have": (
         [GROWN, A_DONE, R.done(fc("fz", "a", arguments=TWO), 5)],
         [("a", "pay", {"n": 1}), ("minted", "pay", {"n": 2})],
+    ),
+    "an id that another family has, of no item": (
+        [GROWN, A_DONE, R.done(custom(None, "a", input="x"), 1)],
+        [("a", "pay", {"n": 1}), ("minted", "run", {"input": "x"})],
+    ),
+    "another item in no place, when it is over": (
+        [GROWN, A_DONE, R.done(fc("fz", "a", arguments=ONE), None)], [("a", "pay", {"n": 1})],
+    ),
+    "another item with an id that it was given later": (
+        [GROWN, A_DONE, R.done(fc("fa", "z", arguments=ONE), 0),
+         R.done(fc("fy", "z", arguments=ONE), 0)],
+        [("a", "pay", {"n": 1})],
+    ),
+    "another item of a call whose id another has, too": (
+        [GROWN, A_DONE, R.done(fc("fb", "a", "rob", arguments=TWO), 1),
+         R.done(fc("fz", "a", "rob", arguments=TWO), 1)],
+        [("a", "pay", {"n": 1}), ("minted", "rob", {"n": 2})],
+    ),
+    "another item in the place of one that is closed": (
+        [A, R.done(fc("fa", "a"), 0), R.done(fc("fz", "z"), 0)],
+        [("a", "pay", {}), ("z", "pay", {})],
+    ),
+    "an item in no place is not that of another": (
+        [R.added(fc(None, None), None), piece(ONE), B, B_DONE],
+        [("minted", "pay", {"n": 1}), ("b", "rob", {"n": 2})],
+    ),
+    "an item that has its own id only when it is done, in another place": (
+        [R.added(fc(None, "a"), 0), R.done(fc("fa", "a", arguments=ONE), 5)],
+        [("a", "pay", {"n": 1})],
     ),
     "the same item in another place": (
         [GROWN, R.done(fc("fa", "a", arguments=ONE), 5)], [("a", "pay", {"n": 1})],
@@ -467,6 +511,19 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
         [GROWN, B], [SECOND, fc("fa", "a", arguments=ONE)],
         [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})],
     ),
+    "without ids, by their places": (
+        [R.added(fc(None, None), 0), R.added(fc(None, None, "rob"), 1)],
+        [fc(None, None, arguments=ONE), fc(None, None, "rob", arguments=TWO)],
+        [("minted", "pay", {"n": 1}), ("minted", "rob", {"n": 2})],
+    ),
+    "without an id, in a place that nobody has": (
+        [R.added(fc(None, None), 3), piece('{"n":', output_index=3)],
+        [fc(None, None, arguments=ONE)], [("minted", "pay", {"n": 1})],
+    ),
+    "in the place of another, with other items": (
+        [A, B], [fc("x", "b", "rob", arguments=TWO), fc("y", "a", arguments=ONE)],
+        [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})],
+    ),
 }  # fmt: skip
 
 
@@ -487,7 +544,29 @@ def test_a_copy_at_the_end_that_differs_from_what_was_told_is_noted():
 
 def test_what_is_no_item_at_the_end_is_nothing():
     response = {"status": "completed", "output": [5, fc("fa", "a", arguments=ONE), "x", None]}
-    assert ends(GROWN, A_DONE, R.say("completed", response=response)) == [("a", "pay", {"n": 1})]
+    events = told(GROWN, A_DONE, R.say("completed", response=response))
+    assert fate(events) == ([{"n": 1}], CALLED)
+
+
+def test_a_message_that_only_the_end_has_is_told_and_one_that_differs_is_not():
+    assert text_of(told(R.completed(R.message("x")))) == "x"
+    events, notes = heard("openai_responses", R.CREATED + R.text("x") + R.completed(R.message("y")))
+    assert (text_of(events), notes) == ("x", {"wire.text_mismatch": 1})
+    assert text_of(told(R.text("x", 3), R.completed(R.message("y")))) == "x"
+    assert text_of(told(R.text("x"), R.completed(R.message("x"), R.message("y", "m2")))) == "xy"
+
+
+def test_items_without_ids_at_the_end_are_known_by_their_places():
+    added = R.added(fc(None, None), 0) + R.added(fc(None, None, "rob"), 1)
+    final = R.completed(fc(None, None, arguments=ONE), fc(None, None, "rob", arguments=TWO))
+    events = [e for e in told(added, final) if isinstance(e, ToolCall)]
+    assert [(e.call, e.name) for e in events] == [(0, "pay"), (1, "rob")]
+
+
+def test_bad_bytes_beside_the_items_of_the_end_break_no_call_that_was_closed_before_them():
+    closed = R.added(fc("fa", "a"), 0) + R.done(fc("fa", "a"), 0)
+    response = {"status": "completed", "output": [], "instructions": "?"}
+    assert ends(closed, bad(R.say("completed", response=response))) == [("a", "pay", {})]
 
 
 ENDS: dict[str, tuple[str, dict[str, Any], tuple[str, str]]] = {
@@ -605,13 +684,12 @@ def test_a_new_field_beside_the_text_of_a_text_tool_is_no_loss(type_: str):
     kind, field, more = TEXT_TOOLS[type_]
     item = {"type": type_, "id": "x", **more}
     added = R.added(item, 0) + R.say(f"{kind}.delta", delta="1", output_index=0)
-    done = R.done({**item, "status": "completed", field: "1"}, 0)
+    done = R.done({**item, "status": "completed"}, 0)
     for body, expected in (
         (added + R.say(f"{kind}.done", output_index=0, new="x", **{field: "1"}), {field: "1"}),
         (added + R.say(f"{kind}.delta", output_index=0, new="x", delta="1"), {field: "11"}),
     ):
-        copy = done if expected == {field: "1"} else R.done({**item, "status": "completed"}, 0)
-        assert fate(told(body, copy, OVER))[0] == [expected]
+        assert fate(told(body, done, OVER))[0] == [expected]
     lost = R.say(f"{kind}.done", output_index=0, new="1")
     assert fate(told(added, lost, R.done({**item, "status": "completed"}, 0), OVER))[0] == [
         "conflict"

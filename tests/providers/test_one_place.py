@@ -221,9 +221,32 @@ def test_objects_that_add_up_wait_for_the_end():
     assert calls(events) == [("a", "pay", {"a": 1, "b": 2})]
 
 
-def test_a_name_that_may_be_the_rest_of_one_or_another_call_is_told_for_none():
-    body = Chat.call(0, None, "pay") + Chat.call(0, None, "rob", ROB) + Chat.end()
-    assert fate(heard("openai_chat", body)[0])[0] == ["conflict"]
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ((None, "pay", ""), (None, "rob", ROB), ["conflict"]),
+        ((None, "pay", ""), (None, "rob", ""), ["conflict"]),
+        (("a", "get_", ""), (None, "weather", ROB), [{"n": 2}]),
+        (("a", "get_x", ""), (None, "get_", ROB), ["conflict"]),
+        ((None, "pay", ""), (None, "pay", ROB), [{"n": 2}]),
+        ((None, "pa", ""), (None, "pay", ROB), [{"n": 2}]),
+        ((None, None, ""), (None, "pay", ROB), [{"n": 2}]),
+    ],
+    ids=["two calls", "two empty ones", "in pieces", "cut", "again", "grown", "late"],
+)
+def test_another_name_is_the_rest_of_the_first_or_a_doubt(first: Any, second: Any, told: Any):
+    body = Chat.call(0, *first) + Chat.call(0, *second) + Chat.end()
+    assert fate(heard("openai_chat", body)[0])[0] == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", ["conflict", {"n": 2}]), (PAY, [{"n": 1}, {"n": 2}])]
+)
+def test_an_id_that_begins_again_in_another_place_leaves_an_empty_call_in_doubt(
+    text: str, told: Any
+):
+    body = Chat.call(0, "a", "pay", text) + Chat.call(1, "a", "pay", ROB) + Chat.end()
+    assert fate(heard("openai_chat", body)[0])[0] == told
 
 
 def test_the_end_of_the_stream_is_that_of_the_first_answer_that_speaks():

@@ -20,13 +20,15 @@ STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
 WORDS = tuple(
     f"tests/providers/test_{about}.py"
     for about in (
-        "endings", "exactness", "families", "guards_places", "identity", "plain_errors", "shapes", "usage",
+        "endings", "exactness", "families", "guards_places", "identity", "one_place", "partial_args", "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
 BEGINNING: tuple[Test, ...] = (
     *(("tests/pipe/test_auto.py", word) for word in ("payload", "framing", "byte_by_byte", "auto_")),
     *(f"tests/pipe/test_{about}.py" for about in ("bad_input", "beginnings", "limits")),
     ("tests/pipe/test_logging.py", "summary"),
+    "tests/values/test_notes.py",
+    "tests/providers/test_shapes.py",
     "tests/providers/test_exactness.py",
 )  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
@@ -113,10 +115,13 @@ _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
 _OPENING = "streamnorm/opening.py"
+_ITEMS = "streamnorm/providers/openai_responses/items.py"
+_PIPE = "streamnorm/normalizer.py"
 _SSE = "streamnorm/framing/sse.py"
 _AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
+_FOUND = "found all the same, as it would be in a field of another type: see input_of"
 _JOINED = "the same, as all that is held is joined anew with every chunk: slower"
 _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
@@ -147,6 +152,60 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "without: and block.startswith(head + data[:at])",
     ): _ENVELOPE,
     (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
+    (
+        "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._told_alike",
+        "always: not self._alike",
+    ): "the same, made anew",
+    (_ITEMS, "_as_plain", "never: isinstance(value, str)"): _FOUND,
+    (
+        _ITEMS, "_as_object", "always: not isinstance(item.get(tool.said[1]), dict | list)",
+    ): _FOUND,
+    (_ITEMS, "_as_object", "without: or first_text(item.get(tool.said[1]))"): _FOUND,
+    (_ITEMS, "_as_one_of", "never: item.get(one)"): _FOUND,
+    (
+        _PIPE, "Normalizer.feed",
+        "always: framer is None or self._left < 0 or (not self._calm)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "without: or framer is None"): _TYPES,
+    (_PIPE, "Normalizer.feed", "boundary: self._left < 0"): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "always: blocks"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: and self._framer is not None"): _TYPES,
+    (
+        _PIPE, "Normalizer._read",
+        "without: or rest is not block and (single or LF not in rest)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: or single"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: or LF not in rest"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "never: enveloped"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "always: self._calls.mended #2"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "without: and bool(envelope)"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "never: enveloped"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "without: and len(head) < len(block)"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "boundary: len(head) < len(block)"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._look_again",
+        "without: and (head, enveloped) != (self._head, self._enveloped)",
+    ): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._look_again",
+        "never: usual and (not self._calls.mended) and (not (head and LF in rest))",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "without: and usual"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "without: and head"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "without: and LF in rest"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "never: enveloped #2"): _SHORTCUT,
+    (_PIPE, "Normalizer._look_again", "always: enveloped #2"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._take_frames",
+        "never: self._calm and self._left >= self._long and (self._frames <= self._limits.frames)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._take_frames", "boundary: self._left >= self._long"): _SHORTCUT,
+    (_PIPE, "Normalizer._take_frames", "boundary: self._frames <= self._limits.frames"): _SHORTCUT,
+    (
+        "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._reconcile_call",
+        "never: call.state is State.OVER",
+    ): "a call that is over hears all of its item without effect, but for the copy",
+    (_PIPE, "Normalizer._take_frames", "always: self._ended #2"): "no frame is left then",
     (_GEMINI, "GeminiParser._hot_chunk", "always: p.usage_metadata is not _ABSENT"): (
         "what was counted before is kept: see _count"
     ),

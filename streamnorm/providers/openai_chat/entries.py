@@ -156,8 +156,7 @@ class Choice:
         elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
             self._calls.alias(call, it.id or "")
         if it.name:
-            if call.name and not it.name.startswith(call.name) and not call.started:
-                self._doubt_name(call, it)
+            self._ask_name(call, it.name)
             self.hear_name(call, it.name, out)
         _keep_echo(call, entry)
         self.last = call
@@ -168,10 +167,12 @@ class Choice:
             else:
                 self._calls.extend(call, it.text, out)
 
-    def _doubt_name(self, call: Call, it: Said) -> None:
-        """Another name: the rest of the first one, that one said again and damaged, or another call's?"""
-        again = call.name.startswith(it.name or "")
-        if again or (call.wire_id is None and _starts_object(it.text)):
+    def _ask_name(self, call: Call, name: str) -> None:
+        """Is another name the rest of the first one, that one said again and damaged, or another
+        call's? With an id it is the rest, unless the first one begins with it."""
+        if call.started or not call.name or name.startswith(call.name):
+            return
+        if call.wire_id is None or call.name.startswith(name):
             self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
 
     def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
@@ -220,7 +221,11 @@ class Choice:
         known = self._calls.by_id(self.number, it.id or "")
         if held is None:
             # An id that is known under another index: the same call only if nothing begins here.
-            return known if it.name is None else None
+            if it.name is None:
+                return known
+            if known is not None and not known.fragments:
+                self._calls.taint(known, "its id began again in another place")
+            return None
         if known is not None and held.wire_id != it.id:
             return known
         if it.id is None or it.id == held.wire_id:

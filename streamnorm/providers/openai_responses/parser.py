@@ -483,7 +483,9 @@ class ResponsesParser(Parser):
         call = self._call_of(p, text, out)
         if call is None:
             return
-        if p.name:  # the item itself will say who it is; if it never comes, the name is needed
+        if call.wire_id:
+            self.calls.hear(call, out, name=p.name)
+        elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
         self.calls.settle(call, text, out)
 
@@ -660,15 +662,16 @@ class ResponsesParser(Parser):
         if tool is None:
             self._other_item(item, self._home_of(id_of(item), p.output_index), out)
         elif "call" in tool.role:
-            self._call_item(tool, item, raw, p.output_index, out)
+            index = p.output_index
+            call = self._find_item(tool, item, index) or self._open_item(tool, item, index, out)
+            self._call_item(call, tool, item, raw, index, out)
         elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)
         self.calls.lossy = ""
 
     def _call_item(
-        self, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
+        self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
     ) -> None:
-        call = self._find_item(tool, item, index) or self._open_item(tool, item, index, out)
         self._learn(call, tool, item, index, out)
         is_theirs = call.kind.runs_on == "provider" and not tool.output
         call.echo = echo_of(item, is_theirs=is_theirs)
@@ -760,8 +763,8 @@ class ResponsesParser(Parser):
     ) -> Call | None:  # fmt: skip
         """By its id; else one item, which is one place, is one call whatever ids it is given."""
         call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
-        call = self.calls.by_id(0, call_id) if call_id else None
-        if call is not None and call.kind.family == tool.family:
+        call = self._by_call_id(call_id, tool.type)
+        if call is not None:
             elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             if final or not (elsewhere and other):
@@ -769,7 +772,7 @@ class ResponsesParser(Parser):
         call = self._known(index, item_id, tool.type) or self._nameless(tool.type)
         if call is None or not call.name or self._items.get(call.ordinal) in (None, item_id):
             return call
-        if call_id and call.wire_id == call_id:
+        if call.wire_id == call_id:
             return call
         # Another item in its place: a gateway that changes ids, or that uses one place for all?
         same = not adding and call.state < State.CLOSED and call.name == name_of(tool, item)
@@ -851,11 +854,10 @@ class ResponsesParser(Parser):
         if status == "cancelled":
             raise StreamFailed(Failure("cancelled", "the response was cancelled"))
         self._complete = status == "completed"
-        self._reconcile(final.output or [], self.calls.lossy, out)
+        self._reconcile(final.output or [], out)
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
-            if not call.name:
-                self.calls.hear(call, out, name=self._names.get(call.ordinal))
+            self.calls.hear(call, out, name=self._names.get(call.ordinal))
         raise StreamOver
 
     def _final(self, raw: Raw) -> _Final:
@@ -873,16 +875,15 @@ class ResponsesParser(Parser):
         raw = first_text(details.get("reason") if isinstance(details, dict) else None) or status
         return self.finish_reason(raw), raw
 
-    def _reconcile(self, output: list[Raw], doubt: str, out: Out) -> None:
+    def _reconcile(self, output: list[Raw], out: Out) -> None:
         """The final response says everything once more; what was never heard is told now.
 
         An empty list takes nothing back, as real servers send it; one without a call does.
         """
         named: set[int] = set()
-        items = [self._sound_item(raw, doubt) for raw in output]
-        spare = sum(any(_message_texts(item)) for item, _, _ in items) - self._texts.places()
-        for index, (item, data, lossy) in enumerate(items):
-            self.calls.lossy = lossy
+        items = [self.sound(raw) for raw in output]
+        spare = sum(any(_message_texts(item)) for item, _ in items) - self._texts.places()
+        for index, (item, data) in enumerate(items):
             tool = self._tool_of(item)
             if tool is None:
                 if isinstance(item, dict):
@@ -891,16 +892,11 @@ class ResponsesParser(Parser):
                 named.add(self._reconcile_call(tool, item, data, index, named, out))
             elif not self._output_copied(item):
                 self._output_item(tool, item, out)
-            self.calls.lossy = ""
+        self.calls.lossy = ""  # of the whole response: it cannot be said whose it was
         for call in self.calls.all if output else ():
             if call.ordinal not in named:
                 self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final response has no such call", out)
-
-    def _sound_item(self, raw: Raw, doubt: str) -> tuple[Any, bytes, str]:
-        """An item of the final response, its text, and why something of it may be missing."""
-        self.calls.lossy = doubt
-        return *self.sound(raw), self.calls.lossy
 
     def _reconcile_call(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
@@ -910,13 +906,12 @@ class ResponsesParser(Parser):
         call = self._find_item(tool, item, place, final=True)
         call = call or self._told_alike(tool, item, raw, named)
         if call is None:
-            self._call_item(tool, item, raw, place, out)
-            return len(self.calls.all) - 1
+            call = self._open(tool, item, None, out)
         if call.state is State.OVER:
             self._learn(call, tool, item, None, out)
             self.calls.settle(call, input_of(tool, item, raw) or "", out)
         else:
-            self._call_item(tool, item, raw, place, out)
+            self._call_item(call, tool, item, raw, None, out)
         return call.ordinal
 
     def _told_alike(
