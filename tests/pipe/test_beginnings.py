@@ -173,3 +173,32 @@ def test_a_line_more_is_no_data_unless_it_says_so():
 def test_half_a_character_is_told_before_what_follows_it_in_any_chunking():
     body = Chat.text("a") + Chat.text("\ud83d") + Chat.text("x") + Chat.text("y") + Chat.end("stop")
     assert text_of(traced("openai_chat", body)[0]) == "a\ufffdxy"
+
+
+# --- odd frames -----------------------------------------------------------------------------------
+
+
+def test_an_error_field_fails_the_stream():
+    events, _ = traced("openai_chat", Chat.text("x") + b'error: {"message": "no"}\n\n')
+    assert (text_of(events), events[-1].kind, events[-1].reason) == (
+        "x",
+        "failed",
+        "provider_error",
+    )
+
+
+def test_an_event_with_blank_data_says_nothing():
+    events, _ = traced("openai_chat", Chat.text("x") + b"data:  \n\n" + Chat.end("stop"))
+    assert (text_of(events), events[-1].kind) == ("x", "finish")
+
+
+def test_an_end_mark_without_its_blank_line_is_one():
+    body = (Chat.text("x") + Chat.end("stop")).rstrip(b"\n")
+    events, pipe = traced("openai_chat", body)
+    assert (events[-1].kind, pipe.notes) == ("finish", {})
+
+
+def test_a_call_without_arguments_is_broken_if_an_event_was_skipped_before_it():
+    body = Chat.text("x") + b"data: {oops\n\n" + Chat.call(0, "a", "f", "") + Chat.end("tool_calls")
+    events, _ = traced("openai_chat", body, on_bad_event="skip")
+    assert [e.reason for e in events if e.kind == "broken_tool_call"] == ["conflict"]

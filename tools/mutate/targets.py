@@ -29,6 +29,7 @@ BEGINNING: tuple[Test, ...] = (
     ("tests/pipe/test_logging.py", "summary"),
     "tests/values/test_notes.py",
     "tests/providers/test_shapes.py",
+    "tests/providers/test_guards_gemini.py",
     "tests/providers/test_exactness.py",
 )  # fmt: skip
 FRAMING = ("tests/framing/test_bounds.py", "tests/pipe/test_limits.py")
