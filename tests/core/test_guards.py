@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from streamnorm.core.calls import FUNCTION, Call, Kind, State
 from streamnorm.events import ProviderToolResult, ToolCallDelta, ToolCallStart, ToolProgress
@@ -740,3 +741,45 @@ def test_names_are_looked_at_once_each():
     for name in ("bad name", "bad name", "other name", "fine"):
         desk.open(id=f"{len(desk.calls.all)}", name=name)
     assert desk.notes == {"call.name_invalid": 2}
+
+
+# --- what is whole, and yet may go on ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "at_once"), [("{}", False), (" {} ", False), (WHOLE, True)])
+def test_a_placeholder_is_not_told_at_a_word_for_the_end_but_at_the_end(text: str, at_once: bool):
+    desk, _ = opened(text, closes=False)
+    desk.announce_end("stop")
+    assert bool(told(desk)) is at_once
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "whole")]
+
+
+def test_one_object_of_several_is_not_told_at_a_word_for_the_end():
+    desk, call = opened(closes=False)
+    desk.calls.merge_object(call, WHOLE, desk.out)
+    desk.announce_end("stop")
+    assert told(desk) == []
+    desk.calls.merge_object(call, '{"b":2}', desk.out)
+    desk.end_turn("stop")
+    assert desk.last().arguments == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(("unwraps", "fate"), [(True, "whole"), (False, "not_object")])
+def test_an_object_that_is_written_as_a_text_counts_where_arguments_are_text(unwraps, fate: str):
+    desk = Desk()
+    desk.calls.unwraps = unwraps
+    call = desk.open(id="a", name="f")
+    desk.append(call, '"{\\"a\\":1}"')
+    desk.close(call)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", fate)]
+
+
+@pytest.mark.parametrize("item", [None, {"type": "x"}])
+def test_a_broken_call_has_what_goes_back_of_it_if_there_is_something(item: Any):
+    desk, call = opened(WHOLE)
+    call.returned = item
+    desk.deny(call, "truncated", "its item says so")
+    desk.end_turn("stop")
+    assert desk.last().echo == (UNSET if item is None else item)

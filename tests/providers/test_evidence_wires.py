@@ -479,6 +479,9 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a fragment without an index is of the last call where no entry has one": (
         (chat(named("", index=None)), chat(named('{"to"', "b", "B", None)), chat(entry(':"me"}', None)),
          *STOP), [("pay", ""), ("b", WHOLE)]),
+    "a whole object without an index is of the last call where no entry has one": (
+        (chat(named("", index=None)), chat(named("", "b", "B", None)), chat(entry(WHOLE, None)), *STOP),
+        [("pay", ""), ("b", WHOLE)]),
     "a fragment without an index is of the last call where no other can go on": (
         (chat(named(WHOLE)), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', None)),
          *STOP), [("pay", WHOLE), ("b", WHOLE)]),

@@ -20,7 +20,8 @@ STREAMS = ("tests/providers/test_takes.py", "tests/providers/test_quirks.py")
 WORDS = tuple(
     f"tests/providers/test_{about}.py"
     for about in (
-        "endings", "exactness", "families", "guards_places", "identity", "one_place", "partial_args", "plain_errors", "shapes", "usage",
+        "endings", "exactness", "families", "guards_places", "identity", "one_place", "partial_args",
+        "plain_errors", "shapes", "usage",
     )
 )  # fmt: skip
 BEGINNING: tuple[Test, ...] = (

@@ -170,7 +170,7 @@ class Choice:
     def _ask_name(self, call: Call, name: str) -> None:
         """Is another name the rest of the first one, that one said again and damaged, or another
         call's? With an id it is the rest, unless the first one begins with it."""
-        if call.started or not call.name or name.startswith(call.name):
+        if name.startswith(call.name):
             return
         if call.wire_id is None or call.name.startswith(name):
             self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
