@@ -359,7 +359,6 @@ class Normalizer:
                 Failure("protocol", f"an event is not JSON ({why}). It begins {excerpt!r}.")
             )
         self._scribe.note("wire.bad_event_skipped", size=len(data))
-        self._calls.lost = True
         self._calls.taint_open("an event that was not JSON was skipped")
 
     def _begin(self, block: bytes, out: list[Event]) -> None:

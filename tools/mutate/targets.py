@@ -198,6 +198,13 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._look_again", "never: enveloped #2"): _SHORTCUT,
     (_PIPE, "Normalizer._look_again", "always: enveloped #2"): _SHORTCUT,
     (
+        _PIPE, "Normalizer._read_carefully",
+        "never: self._calm and self._left >= self._long and (self._frames <= limits.frames)",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._read_carefully", "boundary: self._left >= self._long"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_carefully", "boundary: self._frames <= limits.frames"): _SHORTCUT,
+    (_PIPE, "Normalizer._odd", "always: self._calls.mended"): _NO_HALVES,
+    (
         _PIPE, "Normalizer._take_frames",
         "never: self._calm and self._left >= self._long and (self._frames <= self._limits.frames)",
     ): _SHORTCUT,

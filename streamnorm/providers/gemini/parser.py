@@ -745,7 +745,7 @@ class GeminiParser(Parser):
             note, change = "wire.shape_odd", _in_camel_case
         elif at[:1] == ["parts"]:
             note, change = "wire.field_unknown", lambda part: self._set_aside(part, field)
-        if change is None or not _is_utf8(data):
+        if change is None:
             return super()._repaired(data, error, event, repairs)
         repairs.begin(complaint.path)
         self.scribe.note(note, where=complaint.where)
@@ -864,14 +864,6 @@ def _in_camel_case(value: bytes) -> bytes:
     """An SDK object's dict: the wire's names are spelt otherwise, and what is absent is null."""
     fields = _fields(value).items()
     return msgspec.json.encode({_camel(k): v for k, v in fields if bytes(v) != b"null"})
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _signature(part: Part) -> Echo:
