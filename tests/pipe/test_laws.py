@@ -464,10 +464,12 @@ def test_payloads_give_what_their_bytes_give(path: Path):
     if any("\ud800" <= c <= "\udfff" for c in json.dumps(payloads, ensure_ascii=False)):
         return  # a dict from an SDK cannot hold half a character as msgspec writes it
     body = b"".join(sse(compact(p)) for p in payloads)
-    expected = run(path.parent.name, [body], seed=seed)
+    # An SDK hands out no end mark: where it is done, payloads may mean what bytes mean with theirs.
+    marks = [b"", Chat.DONE] if b"[DONE]" in path.read_bytes() else [b""]
+    expected = [run(path.parent.name, [body + mark], seed=seed) for mark in marks]
     pipe = Normalizer(path.parent.name, seed=seed)
     told = [event for payload in payloads for event in pipe.feed_payload(payload)] + pipe.close()
-    assert told == expected
+    assert told in expected
 
 
 def compact(payload: Any) -> str:
