@@ -347,3 +347,17 @@ def test_frames_of_one_line_and_of_several_may_follow_each_other():
     framer = SSE()
     assert framer.feed(b"data: 1\n\ndata: 2\n\n") == [b"data: 1", b"data: 2"]
     assert framer.single_lines
+
+
+@pytest.mark.parametrize(
+    ("block", "strays"),
+    [
+        (b"data: 1\nevent: x\nid: 1\nretry: 5\n: c\n:\nerror: x\ndata\nid", 0),
+        (b"\ndata: 1\n\n", 0),
+        (b"dat: 1", 1),
+        (b"data : 1\nData: 2\n data: 3", 3),
+        (b'{"a": 1}\nx', 2),
+    ],
+)
+def test_lines_that_are_neither_a_field_nor_a_comment_are_counted(block: bytes, strays: int):
+    assert read(block).strays == strays

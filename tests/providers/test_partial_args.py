@@ -58,6 +58,25 @@ def test_lists_and_numbers_that_were_told_are_compared_too():
         assert told(begun, part(args={"l": other})) == DOUBTED
 
 
+@pytest.mark.parametrize(
+    ("value", "args"),
+    [
+        ({"jsonPath": "$.a.x", "numberValue": 1}, {"a": "x"}),
+        ({"jsonPath": "$.a.x", "numberValue": 1}, {"a": ["x"]}),
+        ({"jsonPath": "$.l[0]", "stringValue": "a"}, {"l": "ab"}),
+        ({"jsonPath": "$.l[0]", "stringValue": "a"}, {"l": {"a": 1}}),
+    ],
+)
+def test_a_value_of_another_kind_in_its_place_is_a_contradiction(value: Any, args: Any):
+    begun = part(name="f", partialArgs=[value], willContinue=True)
+    assert told(begun, part(args=args)) == DOUBTED
+
+
+def test_arguments_beside_values_that_cannot_be_read_are_the_call():
+    odd = [{"jsonPath": "$.a", "boolValue": 7}]
+    assert told(part(name="f", partialArgs=odd, args={"a": True}))[0] == [{"a": True}]
+
+
 def test_arguments_that_state_all_take_away_a_doubt():
     odd = part(partialArgs=[{"jsonPath": "$.b", "boolValue": "x"}], willContinue=True)
     assert told(BEGUN, odd, part())[0] == ["conflict"]

@@ -133,6 +133,11 @@ _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (_SSE, "SSE._split", "always: self._even"): _SHORTCUT,
+    (_SSE, "SSE._split", "never: len(blocks) > 2"): _SHORTCUT,
+    (_SSE, "SSE._split", "boundary: len(blocks) > 2"): _SHORTCUT,
+    (_SSE, "SSE._split", "never: LF not in blocks[1]"): _SHORTCUT,
+    (_SSE, "SSE._split", "always: LF not in blocks[1]"): _SHORTCUT,
     (
         "streamnorm/providers/openai_responses/texts.py", "Texts.told", "always: not self._marks",
     ): "the same, made anew",
