@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm.core.calls import FUNCTION, Calls, Kind, State
 from streamnorm.core.mint import Mint
-from streamnorm.events import Event, ToolCallDelta, event_to_dict
+from streamnorm.events import BrokenToolCall, Event, ToolCall, ToolCallDelta, event_to_dict
 from streamnorm.limits import LimitReached, Limits
 from streamnorm.notes import Scribe
 from tests.conftest import Chat, Messages, piped, sse
@@ -33,6 +34,7 @@ TEXTS = st.sampled_from(
         '{"a":1,"a":2}',
         '{"a":NaN}',
         '{"\\ud83d":1}',
+        '{"a":[[[[1]]]]}',
     ]
 )
 SAID = st.tuples(
@@ -52,6 +54,7 @@ STATES = st.fixed_dictionaries(
 class Desk:
     def __init__(self, state: dict[str, Any]) -> None:
         self.scribe = Scribe("test")
+        self.scribe.response_id = "r"
         self.calls = Calls(
             self.scribe,
             Mint("tests"),
@@ -139,10 +142,25 @@ def test_an_append_to_an_open_call_is_one_fragment_and_one_delta_and_no_other_st
 PIECES = st.lists(st.text('ab {}"\\é', min_size=1, max_size=5), min_size=1, max_size=6)
 
 
-def hot_and_cold(provider: str, frames: list[bytes], odd: list[bytes]) -> None:
+def hot_and_cold(provider: str, frames: list[bytes], odd: list[bytes]) -> list[Event]:
     """The same stream read by the inlined append, and past it: an unknown field is read the long way."""
     hot, cold = (piped(provider, [b"".join(f)])[0] for f in (frames, odd))
     assert [event_to_dict(e) for e in hot] == [event_to_dict(e) for e in cold]
+    return hot
+
+
+def as_the_verb_tells(pieces: list[str], events: list[Event]) -> None:
+    """Start, deltas and text of the one call are those that the verbs of a desk give."""
+    desk = Desk({})
+    call = desk.calls.open(desk.out, id="a", name="f")
+    for piece in pieces:
+        desk.calls.append(call, piece, desk.out)
+    begun = next(n for n, e in enumerate(desk.out) if e.kind == "tool_call_start" and e.id == "a")
+    verbs = [(e.kind, getattr(e, "text", "")) for e in desk.out[begun:]]
+    kinds = ("tool_call_start", "tool_call_delta")
+    assert [(e.kind, getattr(e, "text", "")) for e in events if e.kind in kinds] == verbs
+    ended = [e.raw for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    assert ended == [call.raw]
 
 
 @given(PIECES)
@@ -158,11 +176,12 @@ def test_the_inlined_append_of_messages_is_the_verb(pieces: list[str]):
         )
 
     start, end = Messages.START + Messages.open(0, "a", "f"), Messages.close(0) + Messages.end()
-    hot_and_cold(
+    hot = hot_and_cold(
         "anthropic",
         [start, *map(delta, pieces), end],
         [start, *(delta(p, x_new=1) for p in pieces), end],
     )
+    as_the_verb_tells(pieces, hot)
 
 
 @given(PIECES)
@@ -208,24 +227,63 @@ def test_the_inlined_append_of_responses_is_the_verb(pieces: list[str]):
         {
             "type": "response.output_item.done",
             "output_index": 0,
-            "item": {**item, "arguments": "".join(pieces)},
+            "item": item,  # without a copy, which would hide what was appended
         }
     )
     end += sse(
         {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
     )
-    hot_and_cold(
+    hot = hot_and_cold(
         "openai_responses",
         [start, *map(delta, pieces), end],
         [start, *(delta(p, x_new=1) for p in pieces), end],
     )
+    as_the_verb_tells(pieces, hot)
+
+
+USUAL = ("a", "f", '{"a":1}', FUNCTION, 0, {"e": 1})
+
+
+def steps_for(
+    state: dict[str, Any], call: tuple[Any, ...], *, info: bool = False
+) -> tuple[Desk, int]:
+    """How often the long way is taken for a call."""
+    desk, steps = Desk(dict(state)), []
+    desk.scribe.info_on = info
+    desk.calls._whole_by_steps = lambda *args: steps.append(args)  # type: ignore[assignment]
+    at_once(desk, *call)
+    return desk, len(steps)
 
 
 def test_the_shortcut_is_taken_for_a_usual_call():
-    desk, steps = Desk({}), []
-    desk.calls._whole_by_steps = lambda *args: steps.append(args)  # type: ignore[assignment]
-    at_once(desk, "a", "f", '{"a":1}', FUNCTION, 0, None)
-    assert (steps, desk.out[-1].kind, desk.out[-1].arguments) == ([], "tool_call", {"a": 1})
+    desk, steps = steps_for({}, USUAL)
+    last = desk.out[-1]
+    assert isinstance(last, ToolCall)
+    assert (steps, last.arguments, last.echo) == (0, {"a": 1}, {"e": 1})
+    assert last.provenance.response_id == "r"
+
+
+@pytest.mark.parametrize(
+    ("state", "call"),
+    [
+        ({"mended": True}, USUAL),
+        ({"lossy": "x"}, USUAL),
+        ({"open": 3}, USUAL),
+        ({}, ("first f", *USUAL[1:])),
+        ({}, ("x" * 11, *USUAL[1:])),
+        ({}, ("", *USUAL[1:])),
+        ({}, ("a", "new", *USUAL[2:])),
+        ({}, ("a", "f", "", *USUAL[3:])),
+        ({}, ("a", "f", '{"a":[[[[1]]]]}', *USUAL[3:])),
+        ({}, ("a", "f", '{"a":1}', KINDS[2], 0, None)),
+    ],
+)
+def test_the_shortcut_is_not_taken_for_any_other(state: dict[str, Any], call: tuple[Any, ...]):
+    assert steps_for(state, call)[1] == 1
+
+
+def test_the_shortcut_is_not_taken_where_each_call_is_logged():
+    assert steps_for({}, USUAL, info=True)[1] == 1
 
 
 def test_nothing_is_appended_to_a_call_that_was_told():
