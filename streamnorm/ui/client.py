@@ -76,6 +76,10 @@ def follow(
     """
     if after is not None and json is not None:
         raise UsageError("either post a message (json=) or go on after a position (after=)")
+    sent = {**(headers or {}), "last-event-id": after or ""}
+    for name, value in sent.items():
+        if not (name.isascii() and value.isascii() and value.isprintable()):
+            raise UsageError(f"the header {name}: {value!r} cannot be sent: it must be ASCII")
     return Following(url, json, after, dict(headers or {}), client, retries, pause, wait)
 
 
@@ -222,6 +226,12 @@ class Following:
     async def _pause_after(self, cut: _Cut) -> None:
         await self._hang_up()
         self._failures += 1
+        if self.heard and self.position is None:
+            await self.aclose()
+            message = (
+                f"{cut}, and its events have no ids: it would be heard again from its beginning"
+            )
+            raise FollowError(message, None) from cut.__cause__
         if self._failures > self._retries:
             await self.aclose()
             message = f"the stream cannot be heard to its end: {cut}"

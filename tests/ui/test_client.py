@@ -409,3 +409,19 @@ async def test_a_client_of_ones_own_stays_open() -> None:
     async with chat(Loop(), MemoryLog()) as line, httpx.AsyncClient() as http:
         await line.all("/api/chat", json=BODIES["plain"], client=http)
         assert not http.is_closed
+
+
+async def test_a_stream_without_ids_that_is_cut_is_not_heard_again_from_its_beginning() -> None:
+    body = 'data: {"kind":"text_delta","text":"Hi"}\n\n'
+    async with served(answering(event_stream(body))) as line:
+        with pytest.raises(FollowError, match="its events have no ids"):
+            await line.all("/")
+        assert (line.proxy.connections, line.pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "options", [{"after": "é"}, {"headers": {"x": "é"}}, {"headers": {"x": "a\nb"}}]
+)
+def test_a_header_that_cannot_be_sent_is_told(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="must be ASCII"):
+        follow("http://127.0.0.1/", **options)
