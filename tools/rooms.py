@@ -117,6 +117,7 @@ _OF_PAGES = {
     "calls_without_ids", "interleaved_calls",
 }  # fmt: skip
 # Names that no folder tells: of companies, of models, of clients.
+_SDKS = {"boto3", "aioboto3", "aiobotocore", "mistralai", "huggingface_hub"}
 _BRANDS = {"amazon", "amzn", "botocore", "claude", "google", "gpt"}
 # Whole words of one wire each, which must not even stand in a comment elsewhere.
 _TELLING = {
@@ -307,9 +308,16 @@ class House:
             brands = _BRANDS | {name.partition("_")[0] for name in self.providers}
             foreign = self._words - (_OF_PAGES if module.startswith(("ui.", "page.")) else set())
         pattern = re.compile("|".join(brands) or r"\Z\A", re.I)
+        headers = {word.lower() for word in foreign if "-" in word}
         for line, text in self._strings(module):
-            if text in foreign or (pattern.search(text) and not _MEDIA_TYPE.fullmatch(text)):
+            theirs = text in foreign or ("-" in text and text.lower() in headers)
+            if theirs or (pattern.search(text) and not _MEDIA_TYPE.fullmatch(text)):
                 yield line, f"spells {text!r}"
+        if own is None:
+            for node in ast.walk(self._trees[module]):
+                for name in _imported(node):
+                    if pattern.match(name) or name.partition(".")[0] in _SDKS:
+                        yield node.lineno, f"imports {name}"  # type: ignore[attr-defined]
 
     def told(self, module: str) -> Found:
         """Telling words of one wire in the folder of another, or in none; comments count, too."""
@@ -325,8 +333,11 @@ class House:
         for node in nodes:
             if not isinstance(node, ast.Constant) or id(node) in said:
                 continue
-            if isinstance(node.value, str) and not node.value.startswith("examples:\n"):
-                yield node.lineno, node.value
+            value = node.value
+            if isinstance(value, bytes):
+                value = value.decode("latin-1")
+            if isinstance(value, str) and not value.startswith("examples:\n"):
+                yield node.lineno, value
 
     @cached_property
     def _words(self) -> set[str]:
@@ -349,6 +360,15 @@ class House:
             names = (node for node in ast.walk(self._trees[module]) if isinstance(node, ast.Name))
             found |= {node.id for node in names}
         return found
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules of others that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [one.name for one in node.names]
+    return (
+        [node.module] if isinstance(node, ast.ImportFrom) and not node.level and node.module else []
+    )
 
 
 def _line_of(module: str) -> int:

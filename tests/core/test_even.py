@@ -93,6 +93,10 @@ def test_a_value_can_be_left_aside():
     assert _even.change(b"[1]", (), drop) == b"null"
 
 
+def test_an_empty_path_is_the_payload_itself():
+    assert _even.change(b"[1]", (), lambda value: value + b"\n") == b"[1]\n"
+
+
 @pytest.mark.parametrize("path", [("x",), ("a", 3), ("a", "x"), (0,)])
 def test_a_path_that_leads_nowhere_is_uneven(path: tuple):
     with pytest.raises(_even.Uneven):

@@ -6,6 +6,7 @@ The plan is the table in ``tools/rooms.py``; ``docs/architecture.md`` draws it.
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -84,6 +85,10 @@ BROKEN = [
     ("edge/connect.py", "KEY = 'ACME_API_KEY'", "spelled", "1 spells 'ACME_API_KEY'"),
     ("edge/connect.py", "A = f'https://acme.example/{x}'", "spelled", "1 spells 'https://acme.example/'"),
     ("edge/connect.py", "A = {'toolThing': 1}", "spelled", "1 spells 'toolThing'"),
+    ("edge/connect.py", "A = b'toolThing'", "spelled", "1 spells 'toolThing'"),
+    ("edge/connect.py", "A = {'Tool-Version': 1}", "spelled", "1 spells 'Tool-Version'"),
+    ("edge/connect.py", "def f():\n    import acme.types", "spelled", "2 imports acme.types"),
+    ("edge/connect.py", "from boto3 import client", "spelled", "1 imports boto3"),
     ("edge/connect.py", "A = 'Claude'", "spelled", "1 spells 'Claude'"),
     ("providers/other/parser.py", "A = 'acme'", "spelled", "1 spells 'acme'"),
     ("edge/connect.py", "# as in content_block", "told", "1 tells 'content_block'"),
@@ -94,7 +99,8 @@ BROKEN = [
 def a_house(root, name: str, text: str) -> House:
     """A small one: a provider, and empty files in other rooms, one of which is given."""
     files = {
-        "providers/acme/parser.py": "WORD = 'toolThing'", "providers/acme/encoder.py": "X = 1",
+        "providers/acme/parser.py": "WORD = 'toolThing'\nHEADER = 'tool-version'",
+        "providers/acme/encoder.py": "X = 1",
         "core/calls.py": "", "edge/stream.py": "", "events.py": "", "text/shown.py": "",
         "cli/__init__.py": "", "ui/_pace.py": "", "providers/detect.py": "",
     }  # fmt: skip
@@ -110,6 +116,13 @@ def test_a_broken_law_is_told(tmp_path, name: str, text: str, law: str, told: st
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     assert offences(house, law) == {module: [f"{module}:{told}"]}
     assert all(offences(house, other) == {} for other in LAWS if other != law)
+
+
+def test_what_the_page_sends_to_a_browser_names_no_provider():
+    names = re.compile("|".join(sorted({p.partition("_")[0] for p in HOUSE.providers})), re.I)
+    files = [p for p in (ROOT / "streamnorm" / "page" / "static").iterdir() if p.suffix != ".png"]
+    assert len(files) > 10
+    assert [p.name for p in files if names.search(p.read_text())] == []
 
 
 def test_a_ring_of_providers_is_found(tmp_path):

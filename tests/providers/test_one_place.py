@@ -212,6 +212,11 @@ def test_a_placeholder_beside_a_word_for_the_end_is_not_the_call(wire: str, word
     assert calls(alone) == [("a", "pay", {})]
 
 
+def test_a_placeholder_after_which_the_end_is_said_is_the_call_also_without_the_end_mark():
+    body = Chat.call(0, "a", "pay", "{}") + Chat.delta({}, "tool_calls")
+    assert calls(heard("openai_chat", body)[0]) == [("a", "pay", {})]
+
+
 def test_objects_that_add_up_wait_for_the_end():
     def said(arguments: Any, **more: Any) -> bytes:
         function = {"arguments": arguments, **more}

@@ -133,6 +133,8 @@ _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("streamnorm/core/even.py", "Repairs.fresh", "always: not self._places"): _SHORTCUT,
+    ("streamnorm/core/parser.py", "Parser._repaired", "without: and repairs.fresh"): _SHORTCUT,
     (_SSE, "SSE._split", "always: self._even"): _SHORTCUT,
     (_SSE, "SSE._split", "never: len(blocks) > 2"): _SHORTCUT,
     (_SSE, "SSE._split", "boundary: len(blocks) > 2"): _SHORTCUT,

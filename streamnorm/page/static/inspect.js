@@ -12,7 +12,7 @@ import { WireList, EventList, noteRow } from "./wire.js";
 import { Picker } from "./picker.js";
 import { bytes, count, seconds, tell } from "./text.js";
 
-const FIRST = "openai_responses/interleaved_calls";
+const FIRST = "/interleaved_calls"; // of whichever wire has it
 
 export class Inspector {
   constructor(takes) {
@@ -74,7 +74,7 @@ export class Inspector {
 
   /** Show the take of this name; without one, the first that is worth seeing. */
   async open(name) {
-    const wanted = name || (this.takes.some((take) => take.name === FIRST) ? FIRST : this.takes[0]?.name);
+    const wanted = name || (this.takes.find((take) => take.name.endsWith(FIRST)) ?? this.takes[0])?.name;
     if (!wanted || wanted === this.full?.name) return;
     await this.load(() => get(takePath(wanted)));
   }
