@@ -21,8 +21,20 @@ import msgspec
 from msgspec import Raw
 
 __all__ = [
-    "DROP", "Complaint", "Repairs", "Uneven", "change", "complaint", "fields_at", "integer", "json_text",
-    "number_text", "object_text", "says_twice", "with_field", "wrapped",
+    "DROP",
+    "Complaint",
+    "Repairs",
+    "Uneven",
+    "change",
+    "complaint",
+    "fields_at",
+    "integer",
+    "number_text",
+    "object_text",
+    "quoted",
+    "says_twice",
+    "with_field",
+    "wrapped",
 ]  # fmt: skip
 
 # What a quirk returns: the value as it should have been, or None to leave the field aside.
@@ -172,14 +184,14 @@ def with_field(data: bytes, key: str, value: str) -> bytes:
     return msgspec.json.encode({**fields, key: Raw(msgspec.json.encode(value))})
 
 
-def json_text(value: bytes) -> bytes:
+def quoted(value: bytes) -> bytes:
     """A JSON value as a JSON string that holds its exact text: ``{"a":1}`` -> ``"{\\"a\\":1}"``."""
     return msgspec.json.encode(value.decode("utf-8", "replace"))
 
 
 def object_text(value: bytes) -> bytes | None:
     """An object where its JSON text should stand, as that text; anything else is left aside."""
-    return json_text(value) if value[:1] == b"{" else DROP
+    return quoted(value) if value[:1] == b"{" else DROP
 
 
 def number_text(value: bytes) -> bytes | None:

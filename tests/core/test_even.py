@@ -104,7 +104,7 @@ def test_a_path_that_leads_nowhere_is_uneven(path: tuple):
 
 
 def test_json_text_keeps_an_objects_exact_text():
-    text = _even.json_text(b'{"a": 1.50, "b": 12345678901234567890}')
+    text = _even.quoted(b'{"a": 1.50, "b": 12345678901234567890}')
     assert msgspec.json.decode(text) == '{"a": 1.50, "b": 12345678901234567890}'
 
 

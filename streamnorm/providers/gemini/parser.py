@@ -286,7 +286,7 @@ class GeminiParser(Parser):
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "candidates": ("wire.shape_odd", even.wrapped),
         "candidates[].index": ("wire.shape_odd", even.integer),
-        "candidates[].finishReason": ("wire.shape_odd", even.json_text),
+        "candidates[].finishReason": ("wire.shape_odd", even.quoted),
         "candidates[].content.parts": ("wire.shape_odd", even.wrapped),
         "candidates[].content.parts[].functionCall.id": ("wire.shape_odd", even.number_text),
         "candidates[].content.parts[].functionCall.partialArgs": (

@@ -289,7 +289,7 @@ class ChatParser(Parser):
         "choices[].delta.tool_calls[].index": ("wire.shape_odd", even.integer),
         "choices[].delta.tool_calls[].id": ("wire.shape_odd", even.number_text),
         "choices[].index": ("wire.shape_odd", even.integer),
-        "choices[].finish_reason": ("wire.shape_odd", even.json_text),
+        "choices[].finish_reason": ("wire.shape_odd", even.quoted),
         "choices[].delta.tool_calls": ("wire.shape_odd", even.wrapped),
     }
 
