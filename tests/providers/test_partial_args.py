@@ -124,3 +124,55 @@ def test_a_named_part_without_a_promise_closes_the_call_of_that_name():
 
 def test_arguments_that_are_a_text_are_no_object():
     assert told(part(name="f", args='{"a":1}'))[0] == ["not_object"]
+
+
+# --- what goes on, and what begins ----------------------------------------------------------------
+
+B_IS_1 = [{"jsonPath": "$.b", "numberValue": 1}]
+
+
+def test_a_part_that_only_promises_more_goes_on():
+    assert told(BEGUN, part(willContinue=True), part()) == ([{"a": "x"}], FINISHED)
+
+
+def test_a_start_said_again_before_any_value_is_the_same_call():
+    again = part(name="f", id="1", willContinue=True)
+    assert told(again, again, part(partialArgs=A_IS_X), part(id="1"))[0][:1] == [{"a": "x"}]
+
+
+@pytest.mark.parametrize("who", [{"name": "f"}, {"name": "f", "id": "1"}])
+def test_a_name_beside_values_or_arguments_goes_on(who: dict[str, str]):
+    begun = part(**who, partialArgs=A_IS_X, willContinue=True)
+    more = part(**who, partialArgs=B_IS_1, willContinue=True)
+    assert told(begun, more, part()) == ([{"a": "x", "b": 1}], FINISHED)
+    stated = part(**who, args={"a": "xy"}, willContinue=True)
+    assert told(begun, stated, part()) == ([{"a": "xy"}], FINISHED)
+
+
+def test_of_two_open_calls_a_name_says_which_goes_on():
+    first, second = (part(name=n, id=n, willContinue=True) for n in "fg")
+    named = part(name="g", partialArgs=A_IS_X, willContinue=True)
+    assert told(first, second, named, part(id="f"), part(id="g"))[0] == [{"a": "x"}, {}]
+
+
+def test_stray_values_leave_the_next_call_that_is_told_in_pieces_in_doubt_and_no_other():
+    stray, whole = part(partialArgs=A_IS_X, willContinue=True), part(name="g", args={"n": 1})
+    pieces = part(name="f", partialArgs=B_IS_1)
+    assert told(stray, whole, pieces, pieces)[0] == [{"n": 1}, {"b": 1}, "conflict"]
+    begun = part(name="f", willContinue=True)
+    assert told(stray, whole, begun, part())[0] == [{"n": 1}, "conflict"]
+
+
+def test_restated_arguments_that_are_not_exact_break_the_call():
+    odd = part(args={"a": "x", "b": 1}).replace(b'"b"', b'"a"')
+    assert told(BEGUN, odd) == DOUBTED
+
+
+def test_restated_arguments_close_their_call():
+    stop = sse({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})
+    notes = heard("gemini", BEGUN + part(args={"a": "x"}) + stop)[1]
+    assert "call.unclosed" not in notes
+
+
+def test_a_value_that_is_no_object_breaks_the_call():
+    assert told(part(name="f", partialArgs=[5], willContinue=True), part())[0] == ["conflict"]

@@ -151,3 +151,22 @@ def test_what_was_told_wherever_it_was():
     assert not some.told(["Hello", "you"])
     assert not texts()[0].told(["Hello"])
     assert texts()[0].told([])
+
+
+def test_a_copy_that_another_part_of_its_item_told_is_that_parts():
+    some, scribe = texts()
+    some.pieces(0, 0).append("Hi")
+    assert some.news(0, 1, "Hi") == ""
+    assert mismatches(scribe) == 1
+    assert some.news(0, 0, "Hi") == ""
+    assert mismatches(scribe) == 1
+
+
+def test_a_copy_that_no_other_part_told_is_told():
+    some, _ = texts()
+    some.pieces(0, 0).append("Hi")
+    assert some.news(0, 1, "Ho") == "Ho"
+    some.pieces(2, 0).append("Hi")
+    some.pieces(2, 1).append("H")
+    assert some.news(2, 1, "Hi") == "i"
+    assert some.news(2, 0, "Hi") == ""

@@ -423,7 +423,7 @@ class GeminiParser(Parser):
         if begins and told is not None and told.values and not _says_more(said):
             self._void(choice, told, out)
             told = None
-        if told is not None and not (said.id or said.name) and len(choice.told) > 1:
+        if len(choice.told) > 1 and not (said.id or said.name):
             for each in choice.told:
                 self.calls.taint(each.call, "a piece came that does not say of which call it is")
         if told is None:
@@ -451,7 +451,8 @@ class GeminiParser(Parser):
 
     def _void(self, choice: _Choice, told: Told, out: Out) -> None:
         """What was told of it may have been of the one that begins now."""
-        choice.astray = choice.astray or bool(told.values)
+        if told.values:
+            choice.astray = True
         choice.told.remove(told)
         self.calls.void(told.call, out)
 

@@ -79,11 +79,9 @@ class Texts:
 
     def _is_of_a_sibling(self, part: Part, text: str) -> bool:
         """Is this the copy of another part of the item, whose number was changed?"""
-        index, at = part
-        for other in islice(self._outputs.get(index, ()), MOST_STRAYS):
-            sibling = (index, other)
-            pieces = self._pieces.get(sibling) if other != at else None
-            if pieces and sibling not in self._done and "".join(pieces) == text:
+        for other in islice(self._outputs.get(part[0], ()), MOST_STRAYS):
+            sibling = (part[0], other)
+            if "".join(self._pieces.get(sibling, ())) == text:
                 self._scribe.note("wire.text_mismatch")
                 self._pieces[sibling], self._done[sibling] = [], _mark(text)
                 return True
