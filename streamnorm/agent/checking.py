@@ -147,7 +147,8 @@ def _converted(arguments: Any, kind: Any) -> Any:
     validate = getattr(kind, "model_validate_json", None)
     if validate is not None:
         return validate(json_text(arguments), strict=True)
-    return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook)
+    # JSON has no other keys than texts, so those of a dict[int, …] are converted.
+    return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook, str_keys=True)
 
 
 def _converted_by_hook(kind: type, value: Any) -> Any:

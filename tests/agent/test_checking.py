@@ -289,6 +289,23 @@ def test_an_integer_may_be_written_as_a_whole_number():
         asked(wait, seconds=3.5)
 
 
+def test_keys_may_be_numbers_which_json_writes_as_texts():
+    def seat(people: dict[int, str], on: dict[date, list[dict[int, int]]] = {}) -> None: ...  # noqa: B006
+
+    struct = msgspec.defstruct("Seats", [("people", dict[int, str])])
+    data = dataclasses.make_dataclass("Seats", [("people", dict[int, str])])
+    assert asked(seat, people={"1": "Ada"}) == {"people": {1: "Ada"}}
+    made = asked(seat, people={}, on={"2026-05-17": [{"1": 2}]})
+    assert made["on"] == {date(2026, 5, 17): [{1: 2}]}
+    for kind in (struct, data):
+        convert = ClientTool.from_model(kind, len).convert
+        assert convert({"people": {"1": "Ada"}}).people == {1: "Ada"}
+        with pytest.raises(Unfit, match=r"`key` in `\$.people`"):
+            convert({"people": {"one": "Ada"}})
+        with pytest.raises(Unfit, match=r"Expected `str`, got `int` - at `\$.people\[...\]`"):
+            convert({"people": {"1": 2}})
+
+
 def test_a_function_may_take_a_pydantic_model():
     pydantic = pytest.importorskip("pydantic")
 
