@@ -534,6 +534,32 @@ async def test_a_handle_is_read_through_the_artifact_tools():
     assert model.tools[2] == model.tools[1]
 
 
+@pytest.mark.parametrize("persist", ["run", "call"])
+def test_a_send_that_changes_what_it_is_given_changes_nothing_else(persist):
+    model = Model(script(call("pay", {"euro": 5, "secret": "s"})), script(say("ok")))
+    tool = Tool("pay", "", {"type": "object"})
+
+    def send(outgoing, tools):
+        for turn in outgoing.turns:
+            for made in turn.calls:
+                made.arguments.pop("secret")
+            for result in turn.results:
+                result.value.clear()
+        return model(outgoing, tools)
+
+    async def main():
+        history = MemoryHistory()
+        loop = ToolLoop(send, [(tool, lambda said: {"paid": 5})], history=history, persist=persist)
+        run, _ = await ran(loop, conversation="c")
+        assert [c.arguments for t in model.sent[-1].turns for c in t.calls] == [{"euro": 5}]
+        assert (run.outcome, outputs(run)) == ("finished", [{"paid": 5}])
+        stored = (await history.load("c")).turns
+        assert stored == run.conversation.turns
+        assert stored[1].calls[0].arguments == {"euro": 5, "secret": "s"}
+
+    anyio.run(main)
+
+
 # --- cancelling -----------------------------------------------------------------------------------
 
 
