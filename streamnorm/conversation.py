@@ -10,7 +10,7 @@ Rule: values only. A turn never changes; a conversation only grows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -44,6 +44,7 @@ from .tools import Media, ToolResult
 __all__ = ["Conversation", "Part", "Reasoning", "Text", "Turn"]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+_ROLES = get_args(Role)
 
 
 class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
@@ -58,6 +59,9 @@ class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
     citations: tuple[Any, ...] = ()
     marks: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        _only(self.text, str, "a Text has a text")
+
 
 class Reasoning(msgspec.Struct, frozen=True, tag_field="kind", tag="reasoning"):
     """What the model thought, what its provider wants back of it, and where that came.
@@ -69,6 +73,9 @@ class Reasoning(msgspec.Struct, frozen=True, tag_field="kind", tag="reasoning"):
     text: str = ""
     echoes: tuple[Echo, ...] = ()
     marks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _only(self.text, str, "a Reasoning has a text")
 
 
 Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | Media
@@ -91,6 +98,13 @@ class Turn(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     finish: str | None = None
     echo: Echo | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in _ROLES:
+            raise UsageError(f"a turn is of {', '.join(_ROLES)}, not of {self.role!r}")
+        _only(self.parts, tuple, 'parts are a tuple, such as Turn("user", (Text("Hello"),))')
+        for part in self.parts:
+            _only(part, Part, "a part is a Text, Reasoning, ToolCall, ToolResult or Media")
 
     @classmethod
     def from_events(cls, events: Iterable[Event], *, choice: int = 0) -> Turn:

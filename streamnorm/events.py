@@ -330,7 +330,11 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 def _told(event: Any) -> Any:
     """The event itself; of what a loop tells besides (a settled record), all of it by name."""
-    return event if isinstance(event, msgspec.Struct) else event.to_dict()
+    if isinstance(event, msgspec.Struct):
+        return event
+    if not hasattr(event, "to_dict"):
+        raise TypeError(f"an event is what a stream or a loop told, not {type(event).__name__}")
+    return event.to_dict()
 
 
 def event_from_dict(plain: dict[str, Any]) -> Event:

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from .errors import UsageError
 from .events import (
     BrokenToolCall,
     Citation,
@@ -84,6 +85,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     allow: bool
     reason: str = ""
     arguments: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        names = self.arguments if isinstance(self.arguments, dict) else ()
+        if wrong := [name for name in names if not isinstance(name, str)]:
+            raise UsageError(f"the names of arguments are texts, not {wrong[0]!r}")
 
 
 def denial(reason: str = "") -> str:

@@ -7,7 +7,8 @@ another call; and only a whole call can be answered.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import msgspec
@@ -59,10 +60,14 @@ class Tool(msgspec.Struct, frozen=True):
         >>> Tool.from_function(add).schema["required"]
         ['a']
         """
+        if not callable(function):
+            raise EncodeError(f"a tool is made of a typed function, not of {function!r}")
+        with _sayable(_named(function)):
+            schema = _schema_of(arguments_of(function))
         return cls(
             name or _named(function),
             description if description is not None else inspect.getdoc(function) or "",
-            _schema_of(arguments_of(function)),
+            schema,
         )
 
     @classmethod
@@ -76,8 +81,13 @@ class Tool(msgspec.Struct, frozen=True):
         Tool(name='Trip', description='Book a trip.', schema={'type': 'object', \
 'properties': {'city': {'type': 'string'}}, 'required': ['city']}, strict=None, native={}, mcp_server=None)
         """
+        if not hasattr(model, "__name__"):
+            raise EncodeError(
+                f"a tool is made of a struct, a dataclass or a pydantic model itself, not of {model!r}"
+            )
         description = inspect.cleandoc(model.__doc__ or "")
-        schema = _schema_of(model)
+        with _sayable(model.__name__):
+            schema = _schema_of(model)
         schema.pop("description", None)  # it is said once
         return cls(name or model.__name__, description, schema)
 
@@ -330,6 +340,22 @@ def _default(value: Any) -> Any:
     )
 
 
+@contextmanager
+def _sayable(name: str) -> Iterator[None]:
+    """In it a schema is made; a type or a default that has none is told in one sentence."""
+    try:
+        yield
+    except EncodeError:
+        raise
+    except Exception as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        why = next((line for line in lines if "not supported" in line), lines[0])
+        raise EncodeError(
+            f"{name}: there is no schema for its types and defaults ({why}); use types that JSON "
+            "can say, or pass a Tool with a schema"
+        ) from error
+
+
 def _schema_of(kind: Any) -> dict[str, Any]:
     """The schema of a type itself, other types in ``$defs``; pydantic says that of its models."""
     definitions: dict[str, Any] = {}
@@ -352,4 +378,5 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if own and json_text(definitions).count(json_text(f"#/$defs/{own}")) == 0:
         del definitions[own]  # nothing refers to it
     body.pop("title", None)
+    json_text(body)  # refuses a default that is no number of JSON
     return {**body, "$defs": definitions} if definitions else body

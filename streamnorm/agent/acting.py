@@ -7,7 +7,9 @@ handler raises is a record with an error; only an error of the history ends the 
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,6 +180,8 @@ class Acting:
         except ExceptionGroup as several:  # of the history; what a handler raises is a result
             raise several.exceptions[0] from None
         for call, _ in going:
+            if call.id not in self.done:  # its task was ended, and not by whoever reads the run
+                self.refuse(call, UNAVAILABLE)
             await self._look_at(self.done[call.id])
 
     async def _may_run(self, call: ToolCall) -> bool:
@@ -258,12 +262,12 @@ class Acting:
     async def _outcome_of(self, call: ToolCall, tool: ClientTool) -> _Outcome:
         """What the handler gave, or what went wrong."""
         timeout = self._setup.timeout
-        try:
-            with (
-                self.guard.asked(),
-                serving(Running(own(call), self._conversation, self._run)),
-                anyio.fail_after(timeout),
-            ):
+        with (
+            self.guard.asked(),
+            serving(Running(own(call), self._conversation, self._run)),
+            anyio.move_on_after(timeout),
+        ):
+            try:
                 given = fresh(call.arguments)
                 value = await _called(tool, tool.convert(given) if tool.convert else given)
                 if isinstance(value, Stop):
@@ -272,13 +276,13 @@ class Acting:
                     return value, None, "ok"
                 # In a thread, as large results go to the disk.
                 return await to_thread.run_sync(as_results, value, self._setup.spool), None, "ok"
-        except Unfit as error:
-            return None, f"not run: {MISFIT}: {error}", "invalid"
-        except TimeoutError as error:
-            why = str(error) or f"no result within {timeout:g} s; it may still be running"
-            return None, why, "timeout"
-        except Exception as error:  # noqa: BLE001  (whatever a tool raises is told to the model)
-            return None, f"{type(error).__name__}: {error}", "error"
+            except Unfit as error:
+                return None, f"not run: {MISFIT}: {error}", "invalid"
+            except BaseException as error:
+                if not _is_its_own(error):
+                    raise
+                return None, f"{type(error).__name__}: {error}", "error"  # is told to the model
+        return None, f"no result within {timeout:g} s; it may still be running", "timeout"
 
     def _record(
         self,
@@ -315,6 +319,27 @@ def _edited(call: ToolCall, arguments: dict[str, Any]) -> ToolCall:
 def _changed(call: ToolCall, run: ToolCall) -> dict[str, Any] | None:
     """The arguments that it is run with, if they are not those that the model said."""
     return None if run is call else run.arguments
+
+
+def _is_its_own(error: BaseException) -> bool:
+    """Does a handler raise this by itself, or because somebody ends it, or all of the program?
+
+    ``CancelledError`` is both: of a task that a handler waits for, and of the handler's own.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_its_own(inner) for inner in error.exceptions)
+    if isinstance(error, anyio.get_cancelled_exc_class()):
+        return not _is_cancelled()
+    return isinstance(error, Exception | SystemExit | asyncio.CancelledError)
+
+
+def _is_cancelled() -> bool:
+    """Is the present task to end? On trio whoever hears of it is."""
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        return True
+    task = asyncio.current_task()
+    is_ended = task is not None and task.cancelling() > 0
+    return is_ended or anyio.current_effective_deadline() == -math.inf
 
 
 async def _called(tool: ClientTool, arguments: Any) -> Any:

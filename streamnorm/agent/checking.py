@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -60,27 +61,50 @@ def by_type(kind: Any) -> Convert:
     return convert
 
 
-def _strangers(schema: Any, value: Any, root: Any, at: str = "$", depth: int = 0) -> Iterator[str]:
+_Told: TypeAlias = dict[tuple[int, int], list[str]]  # by the ids of an alternative and of a value
+
+
+def _strangers(
+    schema: Any, value: Any, root: Any, at: str = "$", depth: int = 0, told: _Told | None = None
+) -> Iterator[str]:
     """Names that a type does not have and its schema does not close, at any depth."""
     if not isinstance(schema, dict) or depth > 100:  # a reference to itself
         return
+    told = {} if told is None else told
     if "$ref" in schema:
-        yield from _strangers(_referred(schema["$ref"], root), value, root, at, depth + 1)
-    if len(meant := _meant(schema, value, root)) == 1:
-        yield from _strangers(meant[0], value, root, at, depth + 1)
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _strangers(schema.get("items"), item, root, f"{at}[{number}]")
-    known = _dict(schema.get("properties"))
-    for name, item in _dict(value).items() if known else ():
+        yield from _strangers(_referred(schema["$ref"], root), value, root, at, depth + 1, told)
+    yield from _strangers_to_all(_meant(schema, value, root), value, root, at, depth + 1, told)
+    known, first = _dict(schema.get("properties")), schema.get("prefixItems", ())
+    for number, item in enumerate(value if isinstance(value, list) else ()):
+        inner = first[number] if number < len(first) else schema.get("items")
+        yield from _strangers(inner, item, root, f"{at}[{number}]", told=told)
+    others = schema.get("additionalProperties")
+    for name, item in _dict(value).items() if known or others else ():
         if name in known:
-            yield from _strangers(known[name], item, root, f"{at}.{name}")
-        elif "additionalProperties" not in schema:
+            yield from _strangers(known[name], item, root, f"{at}.{name}", told=told)
+        elif others is None:
             yield f"there is no `{name}`, only {', '.join(known)} - at `{at}`"
+        else:
+            yield from _strangers(others, item, root, f"{at}.{name}", told=told)
+
+
+def _strangers_to_all(
+    options: list[Any], value: Any, root: Any, at: str, depth: int, told: _Told
+) -> list[str]:
+    """Those of the alternative that knows the most names of this value.
+
+    Each is looked at once for each value: alternatives within alternatives would double the work.
+    """
+    for option in options:
+        if (key := (id(option), id(value))) not in told:
+            told[key] = []  # of one that is its own alternative
+            found = _strangers(option, value, root, at, depth, told)
+            told[key] = list(islice(found, MOST_ERRORS + 1))
+    return min((told[id(option), id(value)] for option in options), key=len, default=[])
 
 
 def _meant(schema: dict[str, Any], value: Any, root: Any) -> list[Any]:
-    """The alternatives of a schema that this value may be; of several, nobody knows which."""
+    """The alternatives of a schema that this value may be."""
     options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     options = [option for option in options if option != {"type": "null"}]
     if len(options) == 1:
@@ -123,7 +147,8 @@ def _converted(arguments: Any, kind: Any) -> Any:
     validate = getattr(kind, "model_validate_json", None)
     if validate is not None:
         return validate(json_text(arguments), strict=True)
-    return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook)
+    # JSON has no other keys than texts, so those of a dict[int, …] are converted.
+    return msgspec.convert(arguments, kind, dec_hook=_converted_by_hook, str_keys=True)
 
 
 def _converted_by_hook(kind: type, value: Any) -> Any:

@@ -12,14 +12,15 @@ from typing import TypeAlias
 import anyio
 import msgspec
 
-from ..conversation import Conversation, Turn
+from ..conversation import Conversation, Part, Turn
 from ..encoding.mending import Mended, mend
 from ..encoding.pairs import Repair
 from ..events import ToolCall
 from ..fold import Decision
 from ..history.errors import ConversationMoved, ForeignResult, UnknownConversation
-from ..history.settled import Settled
+from ..history.settled import Settled, fresh
 from ..tools import ToolResult
+from .client_tools import own
 from .consent import matched, question
 from .outgoing import KEPT_HERE, Outgoing
 from .persist import store
@@ -173,7 +174,7 @@ class Ledger:
         self.report += [row for row in report if row not in self.report]
         is_kept = before.is_service_kept
         self._outgoing = Outgoing(
-            list(mended.turns), conversation.system, self._name, self._run, self._sequence,
+            _copied(mended.turns), conversation.system, self._name, self._run, self._sequence,
             list(conversation.turns[self._stored :]), 0 if is_kept else self._stored,
             list(self._unstored), before.service_id if is_kept else None, is_kept, report,
             before.is_stored,
@@ -220,6 +221,27 @@ class Ledger:
         self._outgoing.stored = self._stored
         with anyio.CancelScope(shield=True):
             await store(setup.history, self._outgoing, turns, self._unstored, 0)
+
+
+def _copied(turns: list[Turn]) -> list[Turn]:
+    """The same turns with calls of their own, as a ``send`` may change what it is given."""
+    calls: dict[int, ToolCall] = {}  # a call and its result stay one
+
+    def copied(part: Part) -> Part:
+        if isinstance(part, ToolCall):
+            return calls.setdefault(id(part), own(part))
+        if isinstance(part, ToolResult):
+            return msgspec.structs.replace(
+                part, call=calls.setdefault(id(part.call), own(part.call)), value=fresh(part.value)
+            )
+        return part
+
+    return [
+        msgspec.structs.replace(turn, parts=tuple(copied(part) for part in turn.parts))
+        if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts)
+        else turn
+        for turn in turns
+    ]
 
 
 def _unanswered(conversation: Conversation) -> tuple[int, list[ToolCall]]:

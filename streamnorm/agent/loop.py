@@ -115,6 +115,8 @@ class ToolLoop:
             raise UsageError("with a history a conversation is named by its id")
         if not isinstance(run, str | None):
             raise UsageError(f"a run is named by a text, not {type(run).__name__}")
+        if not isinstance(decisions, Iterable):
+            raise UsageError(f"decisions is a list of Decision, not {type(decisions).__name__}")
         return Run(self.setup, said, conversation, run or uuid.uuid4().hex, decisions)
 
 

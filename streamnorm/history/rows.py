@@ -43,7 +43,7 @@ def turn_to_bytes(turn: Turn) -> bytes:
     """One turn as one line of JSON, without its line end."""
     if not isinstance(turn, Turn):
         raise UsageError(f"a history keeps turns, not {type(turn).__name__}")
-    return _written(turn)
+    return _written(turn, Turn)
 
 
 def turn_from_bytes(data: bytes) -> Turn:
@@ -75,9 +75,10 @@ def settled_from_bytes(data: bytes) -> Settled:
     return record
 
 
-def _written(value: Any) -> bytes:
+def _written(value: Any, kind: Any = Any) -> bytes:
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview))
+        msgspec.convert(plain, kind)  # what could not be read again is not written
         return json_ascii(_packed(plain))
     except (TypeError, ValueError, RecursionError) as error:
         raise NotStorable(f"this cannot be stored as JSON: {error}") from error

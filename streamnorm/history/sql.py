@@ -390,7 +390,7 @@ def _turns(db: Database, key: int, count: int, conversation: str) -> list[Turn]:
             body = bytes(body)
             if seq != len(turns) or _digest(body) != bytes(digest):
                 raise StoreCorrupt(f"turn {len(turns)} of {conversation!r} is damaged", turns)
-            turns.append(rows.turn_from_bytes(body))
+            turns.append(_turn(body, turns, conversation))
     except StoreCorrupt:
         raise
     except Exception as error:
@@ -399,6 +399,17 @@ def _turns(db: Database, key: int, count: int, conversation: str) -> list[Turn]:
     if len(turns) != count:
         raise StoreCorrupt(f"{conversation!r} has {len(turns)} turns of {count}", turns)
     return turns
+
+
+def _turn(body: bytes, before: list[Turn], conversation: str) -> Turn:
+    try:
+        return rows.turn_from_bytes(body)
+    except Exception as error:  # whole, and no turn: not written by this library, or by another
+        raise StoreCorrupt(
+            f"turn {len(before)} of {conversation!r} cannot be read ({error}); "
+            f"load(…, until={len(before)}) gives those before it",
+            before,
+        ) from error
 
 
 def _calls(db: Database, key: int, count: int, turns: list[Turn]) -> Iterator[CallState]:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm import ClientTool, Tool, ToolLoop
-from streamnorm.agent.checking import SchemaWarning, Unfit, by_schema
+from streamnorm.agent.checking import SchemaWarning, Unfit, by_schema, by_words
 from streamnorm.errors import UsageError
 from streamnorm.testing import call, say, script
 from tests.agent.models import Model, outputs, ran
@@ -182,6 +182,49 @@ def test_of_alternatives_the_one_that_the_value_says_it_is_knows_its_names():
         convert({"by": {"type": "train", "deck": 2}})
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "place"),
+    [
+        (dict[str, Open], {"k": {"city": "Oslo", "day": 2}}, "$.a.k"),
+        (dict[str, list[Open]], {"k": [{"city": "Oslo", "day": 2}]}, "$.a.k[0]"),
+        (tuple[Open, int], [{"city": "Oslo", "day": 2}, 2], "$.a[0]"),
+        (tuple[Open, ...], [{"city": "Oslo"}, {"city": "Oslo", "day": 2}], "$.a[1]"),
+        (Open | list[Open], [{"city": "Oslo", "day": 2}], "$.a[0]"),
+    ],
+)
+def test_a_name_that_a_type_does_not_have_is_found_inside_every_container(kind, value, place):
+    kind = msgspec.defstruct("Holder", [("a", kind)])
+    with pytest.raises(Unfit) as caught:
+        ClientTool.from_model(kind, len).convert({"a": value})
+    assert str(caught.value) == f"there is no `day`, only city, days - at `{place}`"
+
+
+def test_of_alternatives_that_fit_the_one_that_knows_most_names_counts():
+    pydantic = pytest.importorskip("pydantic")
+    short = pydantic.create_model("Short", city=(str, ...))
+    long = pydantic.create_model("Long", city=(str, ...), days=(int, 1))
+    model = pydantic.create_model("Holder", a=(short | long, ...), b=(dict[str, short], {}))
+    convert = ClientTool.from_model(model, len).convert
+    assert convert({"a": {"city": "Oslo", "days": 2}}).a.days == 2
+    assert convert({"a": {"city": "Oslo"}, "b": {"day": {"city": "Oslo"}}}).b["day"].city == "Oslo"
+    with pytest.raises(Unfit, match=r"there is no `day`, only city, days - at `\$.a`"):
+        convert({"a": {"city": "Oslo", "days": 2, "day": 2}})
+    with pytest.raises(Unfit, match=r"there is no `day`, only city - at `\$.b.x`"):
+        convert({"a": {"city": "Oslo"}, "b": {"x": {"city": "Oslo", "day": 2}}})
+
+
+def test_alternatives_within_alternatives_are_looked_at_once_each():
+    one = {"properties": {"next": {"$ref": "#/$defs/way"}, "a": {}}}
+    two = {"properties": {"next": {"$ref": "#/$defs/way"}, "b": {}}}
+    schema = {"$ref": "#/$defs/way", "$defs": {"way": {"anyOf": [one, two]}}}
+    value = {"c": 1}
+    for _ in range(60):  # 2 ** 60 ways to read it
+        value = {"next": value}
+    convert = by_words(Tool("go", "", schema))
+    with pytest.raises(Unfit, match="there is no `c`, only next, a"):
+        convert(value)
+
+
 def test_a_model_that_takes_any_name_takes_any_name():
     convert = ClientTool.from_model(pydantic_model(extra="allow"), by_value, name="trip").convert
     assert convert({"city": "Oslo", "nights": 2}).nights == 2
@@ -244,6 +287,23 @@ def test_an_integer_may_be_written_as_a_whole_number():
     assert asked(wait, seconds=2**70, factor=2) == {"seconds": 2**70, "factor": 2.0}
     with pytest.raises(Unfit, match="Expected `int`, got `float`"):
         asked(wait, seconds=3.5)
+
+
+def test_keys_may_be_numbers_which_json_writes_as_texts():
+    def seat(people: dict[int, str], on: dict[date, list[dict[int, int]]] = {}) -> None: ...  # noqa: B006
+
+    struct = msgspec.defstruct("Seats", [("people", dict[int, str])])
+    data = dataclasses.make_dataclass("Seats", [("people", dict[int, str])])
+    assert asked(seat, people={"1": "Ada"}) == {"people": {1: "Ada"}}
+    made = asked(seat, people={}, on={"2026-05-17": [{"1": 2}]})
+    assert made["on"] == {date(2026, 5, 17): [{1: 2}]}
+    for kind in (struct, data):
+        convert = ClientTool.from_model(kind, len).convert
+        assert convert({"people": {"1": "Ada"}}).people == {1: "Ada"}
+        with pytest.raises(Unfit, match=r"`key` in `\$.people`"):
+            convert({"people": {"one": "Ada"}})
+        with pytest.raises(Unfit, match=r"Expected `str`, got `int` - at `\$.people\[...\]`"):
+            convert({"people": {"1": 2}})
 
 
 def test_a_function_may_take_a_pydantic_model():

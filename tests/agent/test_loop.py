@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import sys
 import threading
 import warnings
 
@@ -143,6 +145,119 @@ async def test_a_handler_that_takes_too_long_is_an_error():
     release.set()
     assert ["may still be running" in text for text in outputs(run)] == [True, True]
     assert run.outcome == "finished"
+
+
+@both
+async def test_a_time_limit_of_the_handlers_own_is_its_own_error():
+    async def ask() -> None:
+        raise TimeoutError
+
+    run, events = await ran(ToolLoop(Model(script(call("ask")), script(say("ok"))), [ask]))
+    assert outputs(run) == ["TimeoutError: "]
+    assert [event.outcome for event in events if event.kind == "tool_ended"] == ["error"]
+
+
+@both
+async def test_a_handler_that_would_end_the_program_is_an_error():
+    def parse() -> None:
+        sys.exit(2)
+
+    async def parse_too() -> None:
+        async with anyio.create_task_group():
+            sys.exit(3)
+
+    model = Model(script(call("parse"), call("parse_too"), call("add", a=1)), script(say("ok")))
+    run, _ = await ran(ToolLoop(model, [parse, parse_too, add]))
+    first, second, third = outputs(run)
+    assert first == "SystemExit: 2"
+    assert second.startswith("BaseExceptionGroup: ")
+    assert (third, run.outcome) == (2, "finished")
+    assert [r.is_error for t in run.conversation.turns for r in t.results] == [True, True, False]
+
+
+@pytest.mark.parametrize("persist", ["run", "call"])
+def test_a_task_that_a_handler_waits_for_and_somebody_cancelled_is_an_error(persist):
+    async def waits() -> None:
+        task = asyncio.ensure_future(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    async def ends_itself() -> None:
+        asyncio.current_task().cancel()
+        await asyncio.sleep(60)
+
+    async def main():
+        history = MemoryHistory()
+        model = Model(script(call("waits"), call("ends_itself")), script(say("ok")))
+        loop = ToolLoop(model, [waits, ends_itself], history=history, persist=persist)
+        run, _ = await ran(loop, conversation="c")
+        assert (run.outcome, outputs(run)) == ("finished", ["CancelledError: ", UNAVAILABLE])
+        assert [call.state for call in (await history.load("c")).calls] == ["answered"] * 2
+
+    anyio.run(main)
+
+
+@both
+async def test_a_real_cancellation_is_not_an_error_result():
+    started, heard = anyio.Event(), []
+
+    async def never() -> None:
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            heard.append("never")
+            raise
+
+    run = ToolLoop(Model(script(call("never")), script(say("ok"))), [never]).run("Go.")
+
+    async def read():
+        async for _ in run:
+            pass
+        heard.append("went on")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await started.wait()
+        group.cancel_scope.cancel()
+    assert (heard, run.outcome, run.settled[0].error) == (["never"], "cancelled", UNAVAILABLE)
+
+
+def test_a_task_that_reads_a_run_can_be_cancelled_by_asyncio_itself():
+    async def main():
+        started = asyncio.Event()
+
+        async def never() -> None:
+            started.set()
+            await asyncio.sleep(60)
+
+        run = ToolLoop(Model(script(call("never")), script(say("ok"))), [never]).run("Go.")
+
+        async def read():
+            return [event async for event in run]
+
+        task = asyncio.ensure_future(read())
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (run.outcome, run.settled[0].error) == ("cancelled", UNAVAILABLE)
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_keyboard_interrupt_is_no_result(backend):
+    pytest.importorskip(backend)
+
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    loop = ToolLoop(Model(script(call("interrupted")), script(say("ok"))), [interrupted])
+    with pytest.raises((KeyboardInterrupt, BaseExceptionGroup)) as caught:
+        anyio.run(ran, loop, backend=backend)
+    raised = caught.value  # trio has it in a group
+    assert isinstance(getattr(raised, "exceptions", [raised])[0], KeyboardInterrupt)
 
 
 @both
@@ -417,6 +532,32 @@ async def test_a_handle_is_read_through_the_artifact_tools():
     assert outputs(run)[1] == "501: failed"
     assert [s.from_artifact_tool for s in run.settled] == [False, True]
     assert model.tools[2] == model.tools[1]
+
+
+@pytest.mark.parametrize("persist", ["run", "call"])
+def test_a_send_that_changes_what_it_is_given_changes_nothing_else(persist):
+    model = Model(script(call("pay", {"euro": 5, "secret": "s"})), script(say("ok")))
+    tool = Tool("pay", "", {"type": "object"})
+
+    def send(outgoing, tools):
+        for turn in outgoing.turns:
+            for made in turn.calls:
+                made.arguments.pop("secret")
+            for result in turn.results:
+                result.value.clear()
+        return model(outgoing, tools)
+
+    async def main():
+        history = MemoryHistory()
+        loop = ToolLoop(send, [(tool, lambda said: {"paid": 5})], history=history, persist=persist)
+        run, _ = await ran(loop, conversation="c")
+        assert [c.arguments for t in model.sent[-1].turns for c in t.calls] == [{"euro": 5}]
+        assert (run.outcome, outputs(run)) == ("finished", [{"paid": 5}])
+        stored = (await history.load("c")).turns
+        assert stored == run.conversation.turns
+        assert stored[1].calls[0].arguments == {"euro": 5, "secret": "s"}
+
+    anyio.run(main)
 
 
 # --- cancelling -----------------------------------------------------------------------------------

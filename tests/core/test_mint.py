@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import streamnorm
 from streamnorm import Normalizer
 from streamnorm.core.mint import Mint
-from tests.conftest import Chat, calls_of, run
+from tests.conftest import ROOT, Chat, calls_of, run
 
 GRAMMAR = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 BODY = Chat.call(0, None, "f", "{}") + Chat.call(1, None, "g", "{}") + Chat.end()
@@ -44,6 +47,36 @@ def test_two_streams_without_a_seed_have_nothing_in_common():
     first, second = (calls_of(Normalizer("openai_chat").feed(BODY)) for _ in range(2))
     assert not {c.id for c in first} & {c.id for c in second}
     assert len({c.id for c in first}) == 2
+
+
+def test_two_processes_have_nothing_in_common():
+    says = "from streamnorm.core.mint import Mint; print(Mint().id(0), Mint().id(0))"
+    same = {**os.environ, "PYTHONHASHSEED": "0"}
+    ids = [
+        subprocess.run(
+            [sys.executable, "-c", says],
+            env=same,
+            cwd=ROOT,
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert len({id for process in ids for id in process}) == 4
+
+
+def test_the_secret_is_all_of_the_systems_generator_and_has_enough_bits(monkeypatch):
+    asked = []
+
+    def numbers(size):
+        asked.append(size)
+        return bytes([len(asked) % 2]) * size
+
+    monkeypatch.setattr(os, "urandom", numbers)
+    first, second, third = (Mint().id(0) for _ in range(3))
+    assert first == third != second  # nothing else is in it, such as a count or the time
+    assert min(asked) >= 16
 
 
 def test_the_stand_in_is_what_a_recording_needs_and_mints_the_same_again():

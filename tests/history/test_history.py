@@ -34,6 +34,7 @@ from streamnorm.history import (
 from streamnorm.history.migrations import SQLITE
 from streamnorm.history.settled import Settled
 from streamnorm.history.spool import Artifact
+from streamnorm.history.sql import _digest
 from tests.conftest import ROOT
 from tests.history.stores import (
     DSN,
@@ -553,6 +554,29 @@ async def test_a_flipped_bit_is_found_by_the_digest(filled):
             await history.load("c")
         assert len(caught.value.turns) == 150
         assert len((await history.load("c", until=150)).turns) == 150
+
+
+async def test_a_row_that_is_whole_and_no_turn_is_named_and_earlier_turns_are_readable(filled):
+    body = b'{"role":"user","parts":"Hello"}'
+    db = sqlite3.connect(filled)
+    db.execute("UPDATE streamnorm_turns SET body=?, digest=? WHERE seq=150", (body, _digest(body)))
+    db.commit()
+    db.close()
+    async with SQLiteHistory(filled) as history:
+        with pytest.raises(StoreCorrupt, match="turn 150 of 'c' cannot be read") as caught:
+            await history.load("c")
+        assert len(caught.value.turns) == 150
+        assert len((await history.load("c", until=150)).turns) == 150
+
+
+async def test_what_could_not_be_read_again_is_not_stored(store):
+    async with store() as history:
+        await history.commit("c", "r", 0, [user("Hello")], create=True)
+        with pytest.raises(
+            NotStorable, match=r"Expected `str \| null`, got `int` - at `\$.provider`"
+        ):
+            await history.commit("c", "r", 1, [Turn("user", (Text("x"),), provider=5)])
+        assert [turn.text for turn in (await history.load("c")).turns] == ["Hello"]
 
 
 async def until_full(history):

@@ -556,7 +556,9 @@ SEED_002 = (
         f"{_002}test_the_id_of_the_provider_is_kept_to_the_letter_and_used_once_in_a_turn"),
     Row("002", "29.3", "an id that is minted is unguessable", "core/mint.py",
         "tests/core/test_mint.py::test_an_id_fits_every_wire_and_has_enough_bits "
-        "tests/core/test_mint.py::test_two_streams_without_a_seed_have_nothing_in_common"),
+        "tests/core/test_mint.py::test_two_streams_without_a_seed_have_nothing_in_common "
+        "tests/core/test_mint.py::test_two_processes_have_nothing_in_common "
+        "tests/core/test_mint.py::test_the_secret_is_all_of_the_systems_generator_and_has_enough_bits"),
     Row("002", "29.4", "no sequential ids and none made of the time", "core/mint.py",
         "tests/core/test_mint.py::test_the_library_has_no_weak_source_of_ids"),
 )  # fmt: skip
@@ -585,6 +587,7 @@ _CONSISTENT = (
     f"{_003}test_a_consistency_per_call_the_store_has_what_the_service_has_in_time_and_content"
 )
 _ATOMIC = f"{_003}test_b_atomicity_a_run_that_fails_midway_leaves_nothing_unless_asked_for"
+_BREAKS = f"{_003}test_b_atomicity_nor_does_one_whose_last_answer_breaks_off"
 _RECOVERS = f"{_003}test_c_recoverability_progress_survives_per_call_and_nothing_is_run_twice"
 _SIMPLE = f"{_003}test_d_simplicity_one_run_is_one_update"
 _FLEXIBLE = f"{_003}test_e_flexibility_one_conversation_may_be_kept_either_way_run_by_run"
@@ -609,7 +612,7 @@ SEED_003 = (
     Row("003", "22.1 22.2", "A: what is stored matches what a service would store", _KEPT,
         f"{_CONSISTENT} {_TRAILING}"),
     Row("003", "22.3", "B: a run that fails midway leaves nothing, unless asked for", _KEPT,
-        f"{_ATOMIC} {_CRASH}test_per_run_a_run_that_dies_leaves_nothing_and_one_that_ended_all"),
+        f"{_ATOMIC} {_BREAKS} {_CRASH}test_per_run_a_run_that_dies_leaves_nothing_and_one_that_ended_all"),
     Row("003", "24", "C: progress can be recovered", _KEPT,
         f"{_RECOVERS} tests/history/test_history_crash.py::test_one_machine_dies_in_the_midst_and_another_goes_on"),
     Row("003", "25", "D: the default is easy to understand: one run, one update", _KEPT, _SIMPLE),
@@ -617,7 +620,7 @@ SEED_003 = (
     Row("003", "27 28", "per run is the default; trimming and per call are chosen",
         "ToolLoop(persist=…, trim=…)",
         f"{_PER_RUN} {_TRAILING}"),
-    Row("003", "31 70", "runs are atomic", _KEPT, _ATOMIC),
+    Row("003", "31 70", "runs are atomic", _KEPT, f"{_ATOMIC} {_BREAKS}"),
     Row("003", "32 71", "one run is one update of the history", _KEPT, _SIMPLE),
     Row("003", "33.1 33.2", "trimming matches a service in content, though not in time", _KEPT, _TRAILING),
     Row("003", "35", "per run a crash loses the run", _KEPT,

@@ -164,6 +164,10 @@ async def test_a_result_is_shown_inline_unless_the_tool_says_otherwise_however_l
     loop_run, _ = await ran(ToolLoop(model, [log]))
     assert outputs(loop_run) == [LOG]
     assert loop_run.settled[0].inline
+    huge = "x" * 20_000_000
+    model = Model(script(call("pages")), script(say("ok")))
+    loop_run, _ = await ran(ToolLoop(model, [ClientTool.from_function(lambda: huge, name="pages")]))
+    assert outputs(loop_run)[0] == huge
     short = ClientTool.from_function(lambda: "ok", name="short", inline=False)
     model = Model(script(call("short")), script(say("ok")))
     loop_run, _ = await ran(ToolLoop(model, [short]))

@@ -13,7 +13,7 @@ from streamnorm import Approval, ClientTool, Decision, ToolLoop, ToolResult, Tur
 from streamnorm.agent.outgoing import KEPT_HERE
 from streamnorm.agent.persist import HistoryWarning, PersistEachCall, ServiceIds
 from streamnorm.history import HistoryConflict, UnknownConversation
-from streamnorm.testing import call, say, script
+from streamnorm.testing import call, cut, say, script
 from tests.agent.models import Model, add, outputs, ran
 from tests.history.stores import EVERYWHERE, opener
 
@@ -139,6 +139,15 @@ async def test_b_atomicity_a_run_that_fails_midway_leaves_nothing_unless_asked_f
         send, _ = watching(history, *THREE, dies=2)
         with pytest.raises(Dies):
             await ran(ToolLoop(send, [add], history=history, persist=persist), conversation="c")
+        assert (await left(history))[0] == kept
+
+
+async def test_b_atomicity_nor_does_one_whose_last_answer_breaks_off(history):
+    for persist, kept in (("run", []), ("call", [USER, CALLS])):
+        send, _ = watching(history, THREE[0], script(say("Half an ans"), cut()))
+        loop = ToolLoop(send, [add], history=history, persist=persist)
+        run, events = await ran(loop, conversation="c")
+        assert (run.outcome, events[-1].kind) == ("failed", "failed")
         assert (await left(history))[0] == kept
 
 

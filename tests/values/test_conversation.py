@@ -21,6 +21,7 @@ from streamnorm import (
     ToolResult,
     Turn,
 )
+from streamnorm.errors import UsageError
 from tests.conftest import load, over_takes, run
 
 
@@ -139,3 +140,23 @@ def test_two_conversations_do_not_share_their_turns():
     Conversation().user("Hello")
     assert len(Conversation()) == 0
     assert next(iter(Conversation().user("Hi"))).text == "Hi"
+
+
+RESULT = ToolResult.for_call(call(0), "7")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Turn("user", "Hello"), r'such as Turn\("user", \(Text\("Hello"\),\)\), not str'),
+        (lambda: Turn("tool", RESULT), "parts are a tuple, .* not ToolResult"),
+        (lambda: Turn("user", ("Hello",)), "a part is a Text, .* not str"),
+        (lambda: Turn("user", ({"text": "x"},)), "a part is a Text, .* not dict"),
+        (lambda: Turn("user", (Text(5),)), "a Text has a text, not int"),
+        (lambda: Turn("assistant", (Reasoning(5),)), "a Reasoning has a text, not int"),
+        (lambda: Turn("usr", (Text("Hello"),)), "a turn is of system, .* not of 'usr'"),
+    ],
+)
+def test_a_turn_that_could_not_be_read_again_is_refused_where_it_is_made(made, said):
+    with pytest.raises(UsageError, match=said):
+        made()

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import datetime
 import math
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from streamnorm import (
     BrokenToolCall,
+    ClientTool,
     Conversation,
+    Decision,
     EncodeError,
     Media,
     Tool,
     ToolCall,
     ToolChoice,
+    ToolLoop,
     ToolResult,
     Turn,
     mend,
 )
 from streamnorm.errors import UsageError
+from streamnorm.events import event_to_dict
 from streamnorm.wire import provider
 from tests.conftest import CALLING
 
@@ -324,3 +330,54 @@ def said(call):
 def test_something_of_the_wrong_type_gets_a_sentence(wrong, sentence):
     with pytest.raises(UsageError, match=sentence):
         wrong(provider("anthropic"), ToolCall(0, "call_1", "f", {}, "{}"))
+
+
+class Odd(msgspec.Struct):
+    where: Path
+
+
+def no_default(most: float = math.inf) -> None: ...
+
+
+NOTHING = object()
+
+
+def object_default(place: Odd = NOTHING) -> None: ...
+
+
+def two_texts(when: datetime.datetime | str) -> None: ...
+
+
+def anything(what: object) -> None: ...
+
+
+@pytest.mark.parametrize("function", [no_default, object_default, two_texts, anything])
+def test_a_function_without_a_schema_is_told_so_in_one_sentence(function):
+    with pytest.raises(EncodeError, match=rf"^{function.__name__}: there is no schema") as caught:
+        Tool.from_function(function)
+    assert "\n" not in str(caught.value)
+    assert "or pass a Tool with a schema" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Tool.from_model(Odd), "Odd: there is no schema .*Path'> is not supported"),
+        (lambda: Tool.from_model(Odd(Path())), "a pydantic model itself, not of Odd"),
+        (lambda: Tool.from_function(5), "a typed function, not of 5"),
+        (lambda: ClientTool.from_function(5), "a typed function, not of 5"),
+        (lambda: Decision(id="a", allow=True, arguments={1: 2}), "are texts, not 1"),
+        (
+            lambda: ToolLoop(print).run(decisions=Decision(id="a", allow=True)),
+            "decisions is a list of Decision, not Decision",
+        ),
+    ],
+)
+def test_what_is_of_the_wrong_type_gets_a_sentence(made, said):
+    with pytest.raises(UsageError, match=said):
+        made()
+
+
+def test_what_is_no_event_is_told_so():
+    with pytest.raises(TypeError, match="an event is what a stream or a loop told, not str"):
+        event_to_dict("x")
