@@ -148,14 +148,13 @@ class Acting:
     def _wait(self, call: ToolCall, why: str) -> None:
         self.waiting[call.id] = why
 
-    def claims(self) -> list[Settled]:
-        """What is to be known of the calls that were decided on, should nobody say more of them."""
+    def begun(self) -> list[Settled]:
+        """What is to be known of the calls that will run now, should nobody say more of them."""
         began = time.time()
-        begun = [
+        return [
             Settled.of(call, error=UNAVAILABLE, started=began, edited=_changed(call, run))
             for call, run in self._going
         ]
-        return [*begun, *self.done.values()]
 
     def start(self) -> None:
         """Tell of each call that will run now."""

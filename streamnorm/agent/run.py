@@ -102,7 +102,7 @@ class Run:
                 await self._step()
         except BaseException:
             self._queue.clear()
-            self._abandon()
+            await self._abandon()
             await closed(self._events)
             raise
         finally:
@@ -123,7 +123,7 @@ class Run:
             await closed(self._events)
             await self._halt("stopped")
         elif self.outcome == "running":
-            self._abandon()
+            await self._abandon()
         await closed(self._events)
 
     def stop(self) -> None:
@@ -164,6 +164,7 @@ class Run:
         if self._setup.system is not None:
             self.conversation.system = self._setup.system
         about = self._ledger.matched(self.conversation, self._decisions.values())
+        self._ledger.check_idle()
         waiting = {
             id: call
             for id, call in self._ledger.untold(self.conversation, self._turn).items()
@@ -285,12 +286,13 @@ class Run:
                 acting.refuse(call, UNASKED)
             else:
                 acting.waiting[call.id] = acting.asks(call) or ""
-        await self._ledger.claim(acting.claims())
+        await self._ledger.claim(acting.begun(), list(acting.done.values()))
         acting.start()
 
     async def _take_up(self) -> None:
         """Run what was allowed; then the run goes on, or waits for what is not decided yet."""
         await self._acting.serve()
+        await self._ledger.release()
         calls = [call for call in self._calls if call.id not in self._acting.waiting]
         records = [record for _, record in self._acting.taken(calls)]
         self._calls = ()
@@ -355,7 +357,7 @@ class Run:
         self.settled += records
         self._ledger.given(records)
 
-    def _abandon(self) -> None:
+    async def _abandon(self) -> None:
         """Leave a conversation that can be gone on with: what this run began is answered."""
         self.outcome = "cancelled"
         calls = [call for call in self._calls if call.id not in self._acting.waiting]
@@ -363,6 +365,7 @@ class Run:
             if call.id not in self._acting.done:
                 self._acting.refuse(call, UNAVAILABLE)
         self._give_back(calls)
+        await self._ledger.release()
 
     def _ask_again(self, broken: BrokenToolCall) -> None:
         why = f"{broken.reason}: {broken.detail}" if broken.detail else broken.reason

@@ -5,6 +5,7 @@ What is not approved is never run; what is approved is run once, however often a
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
 import anyio
@@ -31,6 +32,7 @@ from streamnorm import (
 from streamnorm.encoding.pairs import UNAVAILABLE
 from streamnorm.errors import UsageError
 from streamnorm.history import ConversationMoved, ForeignDecision, SQLiteHistory
+from streamnorm.history.settled import Claim
 from streamnorm.testing import call, finish, say, script
 from streamnorm.tools import Tool
 from tests.agent.models import Model, add, both, outputs, ran
@@ -454,6 +456,88 @@ async def test_two_who_allow_at_the_same_time_run_it_once(store, persist, bank):
         group.start_soon(one_of_two)
     assert bank.paid == [5]
     assert "finished" in outcomes
+
+
+@pytest.mark.parametrize("said", ["the same", "a word", "nothing"])
+async def test_who_says_something_while_an_allowed_call_runs_does_not_take_its_result(
+    store, persist, said
+):
+    began, goes_on = anyio.Event(), anyio.Event()
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        began.set()
+        await goes_on.wait()
+        return "receipt 4711"
+
+    slow, first = Bank(), {}
+    slow.tool = ClientTool.from_function(pay, consent=True)
+    (approval,) = await paused(store, slow, persist=persist)
+
+    async def allowed():
+        first["run"], first["stored"] = (
+            await taken_up(store, slow, allow(approval), persist=persist)
+        )[1::2]
+
+    decisions = [allow(approval)] if said == "the same" else []
+    word = "Is it done?" if said == "a word" else None
+    async with anyio.create_task_group() as group:
+        group.start_soon(allowed)
+        await began.wait()
+        with pytest.raises(
+            ConversationMoved, match=r"'toolu_1' \(pay\) of 'c' .* running since 20"
+        ):
+            await taken_up(store, slow, *decisions, said=word, persist=persist)
+        goes_on.set()
+    assert (first["run"].outcome, outputs(first["run"])) == ("finished", ["receipt 4711"])
+    results = [result.text for turn in first["stored"].turns for result in turn.results]
+    assert results == ["receipt 4711"]
+    _, run, _, _ = await taken_up(store, slow, said="And now?", persist=persist)
+    assert run.outcome == "finished"
+
+
+@pytest.mark.parametrize(("seconds", "is_believed"), [(60, True), (-1, False)])
+async def test_a_claim_of_another_machine_is_believed_until_its_time_is_over(
+    store, persist, bank, seconds, is_believed
+):
+    (approval,) = await paused(store, bank, persist=persist)
+    claim = Claim("run", time.time() + seconds, "elsewhere", 1)
+    record = Settled.of(approval.call, error=UNAVAILABLE, started=time.time(), claim=claim)
+    async with store() as history:
+        assert await history.claim("c", [record])
+        assert (await history.load("c")).journal == [record]
+    if is_believed:
+        with pytest.raises(ConversationMoved, match="is running since"):
+            await taken_up(store, bank, allow(approval), persist=persist)
+    else:
+        model, run, events, _ = await taken_up(store, bank, allow(approval), persist=persist)
+        assert (run.outcome, told(model)) == ("finished", [("toolu_1", UNAVAILABLE, True)])
+        assert [e.claim for e in events if isinstance(e, Settled)] == [None]
+    assert bank.paid == []
+
+
+async def test_who_is_cancelled_gives_its_claim_back(store, persist):
+    began = anyio.Event()
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        began.set()
+        await anyio.sleep_forever()
+        return "never"
+
+    slow = Bank()
+    slow.tool = ClientTool.from_function(pay, consent=True)
+    (approval,) = await paused(store, slow, persist=persist)
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: taken_up(store, slow, allow(approval), persist=persist))
+        await began.wait()
+        async with store() as history:
+            (record,) = (await history.load("c")).journal
+            assert record.claim is not None
+        group.cancel_scope.cancel()
+    async with store() as history:
+        (record,) = (await history.load("c")).journal
+    assert (record.claim, record.error) == (None, UNAVAILABLE)
 
 
 async def test_of_several_who_claim_a_call_one_gets_it_and_with_it_all_or_nothing(store, bank):
