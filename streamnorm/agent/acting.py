@@ -141,9 +141,17 @@ class Acting:
             self._going.append((call, run))
 
     def asks(self, call: ToolCall) -> str | None:
-        """What a person must agree to before this call is run; None: nobody need be asked."""
+        """What a person must agree to before this call is run; None: nobody need be asked.
+
+        A consent function that fails has not said that nobody need be.
+        """
         tool = self.handlers.get(call.name)
-        return None if tool is None else tool.asks(call)
+        try:
+            return None if tool is None else tool.asks(call)
+        except Exception as error:  # noqa: BLE001  (a function of the tool's own)
+            reason = f"{type(error).__name__}: {error}"
+            self._log(WARNING, "approval.unclear", call, name=call.name, reason=reason)
+            return ""
 
     def _wait(self, call: ToolCall, why: str) -> None:
         self.waiting[call.id] = why

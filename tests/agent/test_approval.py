@@ -188,6 +188,18 @@ async def test_nobody_is_asked_about_what_cannot_run():
     assert (asked(events), outputs(run)) == ([], ["not run: the shop is closed"])
 
 
+async def test_a_consent_function_that_fails_asks_the_person(store, persist):
+    bank = Bank(consent=lambda call: call.arguments["amount"] > 3)
+    (approval,) = await paused(store, bank, persist=persist)
+    assert (approval.reason, bank.paid) == ("", [])
+    _, run, events, _ = await taken_up(store, bank, persist=persist)
+    assert (run.outcome, asked(events)) == ("paused", [approval])
+    _, run, _, _ = await taken_up(store, bank, allow(approval), persist=persist)
+    assert (run.outcome, bank.paid) == ("finished", [5])
+    _, run, _, _ = await taken_up(store, bank, said="Thank you.", persist=persist)
+    assert run.outcome == "finished"
+
+
 @both
 async def test_a_run_that_is_stopped_asks_nobody_and_runs_nothing():
     def stop() -> Stop:
@@ -714,3 +726,11 @@ async def test_a_pause_and_each_decision_are_lines_of_the_log_with_their_calls(l
         ("approval.denied", "toolu_3", None, "c"),
         ("approval.repeated", "toolu_1", None, "c"),
     ]
+
+
+async def test_a_consent_function_that_fails_is_a_warning_with_its_call(lines):
+    bank = Bank(consent=lambda call: call.arguments["amount"] > 3)
+    await ran(ToolLoop(Model(PAYS), [bank.tool]))
+    (line,) = [e for e in lines if e["event"] == "approval.unclear"]
+    told = (line["log_level"], line["call_id"], line["name"], line["reason"])
+    assert told == ("warning", "toolu_1", "pay", "KeyError: 'amount'")
