@@ -126,7 +126,7 @@ class Acting:
 
     async def decide(self, call: ToolCall, decision: Decision) -> None:
         """A person's word on a call that waits: it may run, is denied, or waits on if it cannot run
-        with the arguments that it was given."""
+        with the arguments that the person gave."""
         run = call if decision.arguments is None else _edited(call, decision.arguments)
         facts = {"name": call.name, "checksum": run.checksum, "edited": run is not call}
         if not decision.allow:
@@ -135,10 +135,19 @@ class Acting:
             self._tell(Denied(call, decision.reason))
         elif (misfit := self._misfit(run)) is not None:
             self._log(INFO, "approval.unfit", call, **facts, reason=misfit)
-            self._wait(call, misfit)
+            if (why := self.unfit(call)) is None:
+                self._wait(call, misfit)
+            else:
+                self.refuse(call, why)
         elif await self._is_approved(call, run):
             self._log(INFO, "approval.allowed", call, **facts)
             self._going.append((call, run))
+
+    def unfit(self, call: ToolCall) -> str | None:
+        """The answer to a call that needs consent and cannot run as it is: nobody is asked about it."""
+        tool = self.handlers.get(call.name)
+        misfit = self._misfit(call) if tool is not None and tool.consent is not False else None
+        return None if misfit is None else f"not run: {misfit}"
 
     def asks(self, call: ToolCall) -> str | None:
         """What a person must agree to before this call is run; None: nobody need be asked.
@@ -198,8 +207,8 @@ class Acting:
         elif call.name not in self.handlers:
             known = ", ".join(self.handlers) or "none"
             self.refuse(call, f"there is no tool {call.name!r}; there are: {known}")
-        elif self.handlers[call.name].consent is not False and (misfit := self._misfit(call)):
-            self.refuse(call, f"not run: {misfit}")  # nobody is asked about what cannot run
+        elif (why := self.unfit(call)) is not None:
+            self.refuse(call, why)
         else:
             return await self._is_approved(call, call)
         return False

@@ -168,7 +168,7 @@ class Run:
         waiting = {
             id: call
             for id, call in self._ledger.untold(self.conversation, self._turn).items()
-            if self._acting.asks(call) is not None
+            if self._acting.unfit(call) is not None or self._acting.asks(call) is not None
         }
         self._tell_again(call for id, call in about.items() if id not in waiting)
         if not waiting:
@@ -282,6 +282,8 @@ class Run:
         for id, call in waiting.items():
             if id in self._decisions and not acting.is_stopped:
                 await acting.decide(call, self._decisions[id])
+            elif (why := acting.unfit(call)) is not None:
+                acting.refuse(call, why)  # the run broke off before it was told so
             elif self._said is not None:
                 acting.refuse(call, UNASKED)
             else:

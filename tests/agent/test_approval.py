@@ -29,6 +29,7 @@ from streamnorm import (
     ToolStarted,
     Turn,
 )
+from streamnorm.agent.consent import question
 from streamnorm.encoding.pairs import UNAVAILABLE
 from streamnorm.errors import UsageError
 from streamnorm.history import ConversationMoved, ForeignDecision, SQLiteHistory
@@ -186,6 +187,47 @@ async def test_nobody_is_asked_about_what_cannot_run():
     refused = ToolLoop(Model(PAYS, THANKS), [bank.tool], approve=lambda call: "the shop is closed")
     run, events = await ran(refused)
     assert (asked(events), outputs(run)) == ([], ["not run: the shop is closed"])
+
+
+MISFIT = "not run: the arguments do not fit: Expected `int`, got `str` - at `$.euro`"
+
+
+async def broken_off(store, bank):
+    """A run that ends when the model has called, and before anything came of it."""
+    unfit = script(call("pay", euro="five").with_id("toolu_1"))
+    async with store() as history:
+        loop = ToolLoop(Model(unfit), [bank.tool], history=history, persist="call")
+        async with loop.run("Go.", conversation="c") as run:
+            async for event in run:
+                if event.kind == "finish":
+                    break
+
+
+@pytest.mark.parametrize("consent", [True, lambda call: call.arguments["euro"] > 100])
+@pytest.mark.parametrize("said", [None, "Never mind."])
+async def test_nobody_is_asked_about_what_cannot_run_when_a_run_is_taken_up(store, consent, said):
+    bank = Bank(consent)
+    await broken_off(store, bank)
+    model, run, events, _ = await taken_up(store, bank, said=said, persist="call")
+    assert (run.outcome, asked(events), bank.paid) == ("finished", [], [])
+    assert told(model) == [("toolu_1", MISFIT, True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paid"), [(None, []), ({"euro": "5"}, []), ({"euro": 5}, [5])]
+)
+async def test_a_call_that_does_not_fit_any_more_runs_with_arguments_that_do_or_not_at_all(
+    store, arguments, paid
+):
+    """As after a new version of the tool that takes other arguments."""
+    bank = Bank()
+    await broken_off(store, bank)
+    async with store() as history:
+        (called,) = (await history.load("c")).turns[-1].calls
+    decision = Decision(id=question("c", 1, called), allow=True, arguments=arguments)
+    model, run, events, _ = await taken_up(store, bank, decision, persist="call")
+    assert (run.outcome, asked(events), bank.paid) == ("finished", [], paid)
+    assert paid or told(model) == [("toolu_1", MISFIT, True)]
 
 
 async def test_a_consent_function_that_fails_asks_the_person(store, persist):
