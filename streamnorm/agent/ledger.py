@@ -17,6 +17,7 @@ import msgspec
 from ..conversation import Conversation, Turn
 from ..encoding.mending import Mended, mend
 from ..encoding.pairs import Repair
+from ..errors import UsageError
 from ..events import ToolCall
 from ..fold import Decision
 from ..history.errors import ConversationMoved, ForeignResult, UnknownConversation
@@ -27,7 +28,7 @@ from .claims import Claimant, is_live
 from .consent import matched, question
 from .outgoing import KEPT_HERE, Outgoing
 from .persist import store
-from .setup import Setup
+from .setup import NOTHING_TO_TAKE_UP, Setup
 
 __all__ = ["Ledger"]
 
@@ -64,6 +65,8 @@ class Ledger:
             [r if r.claim is None else r.claimed(None) for r in stored.journal],
         )
         self._outgoing.is_service_kept = stored.is_handed_over
+        if stored.is_handed_over and self._setup.asks:
+            raise UsageError(NOTHING_TO_TAKE_UP)
         if stored.is_handed_over and stored.service_id is not None:
             if self._setup.persist == "run":  # else the stack hears of it
                 self._setup.service_ids.expect(self._name, stored.service_id)

@@ -21,6 +21,7 @@ from streamnorm import (
     Denied,
     LoopGuard,
     Media,
+    PersistEachCall,
     Settled,
     Stop,
     ToolEnded,
@@ -723,6 +724,30 @@ async def test_a_process_that_dies_with_an_allowed_call_has_run_it_at_most_once(
     expected = ([5], '{"paid":5}') if moment == "journal" else ([], UNAVAILABLE)
     assert (bank.paid, told(model)[0][1]) == expected
     assert (run.outcome, [c.state for c in stored.calls]) == ("finished", ["answered"])
+
+
+def named(turn):
+    return turn.response_id
+
+
+async def test_where_the_service_alone_keeps_the_calls_nobody_can_be_asked(store):
+    """The history would have no call to take up: it is refused before anything is said."""
+    bank, clears = Bank(), {"service_id": named, "on_conflict": "clear"}
+    async with store() as history:
+        stack = PersistEachCall(Model(PAYS), history, **clears)
+        for send, how in [
+            (Model(PAYS), {"persist": "run", **clears}), (Model(PAYS), {"persist": "call", **clears}),
+            (stack, {"persist": "call", "as_is": True}),
+        ]:  # fmt: skip
+            with pytest.raises(UsageError, match="there is no call to take up"):
+                ToolLoop(send, [bank.tool], history=history, **how)
+            ToolLoop(send, [add], history=history, **how)  # these ask nobody
+        await history.create("c")
+        await history.hand_over("c", "resp_1")
+        keeps = ToolLoop(Model(PAYS), [bank.tool], history=history, service_id=named)
+        with pytest.raises(UsageError, match="there is no call to take up"):
+            await ran(keeps, conversation="c")
+    assert ToolLoop(Model(PAYS), [bank.tool], **clears).asks  # nothing is let go of
 
 
 @pytest.mark.parametrize(
