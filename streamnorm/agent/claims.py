@@ -13,13 +13,15 @@ import socket
 import sys
 import time
 import uuid
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from ..conversation import Conversation
 from ..history.settled import Claim
 
-__all__ = ["Claimant", "is_live"]
+__all__ = ["Claimant", "is_held", "is_live"]
 
 LEASE = 600.0  # seconds, where handlers have no time limit
 SPARE = 60.0  # seconds: to store a large result, and for clocks that differ
@@ -30,6 +32,7 @@ class Claimant:
 
     def __init__(self) -> None:
         self._key = uuid.uuid4().hex
+        self._held: list[tuple[int, str]] = []
 
     def begin(self, timeout: float | None, rounds: int) -> Claim:
         """A claim for handlers of that time limit, so many of them one after the other."""
@@ -37,12 +40,26 @@ class Claimant:
         lease = LEASE if timeout is None else timeout * rounds + SPARE
         return Claim(self._key, time.time() + lease, _machine(), os.getpid())
 
+    def hold(self, conversation: Conversation, ids: Iterable[str]) -> None:
+        """Without a history: these calls of this very object are being run."""
+        self._held = [(id(conversation), call) for call in ids]
+        _holders.update(dict.fromkeys(self._held, self))
+
     def end(self) -> None:
         """Nothing of it is running any more."""
         _living.pop(self._key, None)
+        for held in self._held:
+            _holders.pop(held, None)
+        self._held = []
 
 
 _living: WeakValueDictionary[str, Claimant] = WeakValueDictionary()
+_holders: WeakValueDictionary[tuple[int, str], Claimant] = WeakValueDictionary()
+
+
+def is_held(conversation: Conversation, call: str) -> bool:
+    """Is a run of this process at this call of this very object?"""
+    return (id(conversation), call) in _holders
 
 
 def is_live(claim: Claim) -> bool:

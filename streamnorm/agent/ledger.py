@@ -24,7 +24,7 @@ from ..history.errors import ConversationMoved, ForeignResult, UnknownConversati
 from ..history.settled import Settled
 from ..notes import WARNING, log
 from ..tools import ToolResult
-from .claims import Claimant, is_live
+from .claims import Claimant, is_held, is_live
 from .consent import matched, question
 from .outgoing import KEPT_HERE, Outgoing
 from .persist import store
@@ -106,8 +106,10 @@ class Ledger:
         results = (result for turn in conversation.turns for result in turn.results)
         return next((r for r in results if (r.call.id, r.call.checksum) == key), None)
 
-    def check_idle(self) -> None:
+    def check_idle(self, conversation: Conversation) -> None:
         """Nobody goes on with a conversation while somebody runs its calls: a result would be lost."""
+        if self._setup.history is None:
+            self._check_held(conversation)
         if self._running:
             record = self._running[0]
             since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.started))
@@ -116,17 +118,37 @@ class Ledger:
                 f"since {since}; try again when it is done"
             )
 
-    async def claim(self, begun: list[Settled], decided: list[Settled]) -> None:
+    def _check_held(self, conversation: Conversation) -> None:
+        for call in _unanswered(conversation)[1]:
+            if is_held(conversation, call.id):
+                raise ConversationMoved(
+                    f"the call {call.id!r} ({call.name}) was allowed and is running; try again when "
+                    "it is done"
+                )
+
+    def _hold(self, conversation: Conversation, records: list[Settled]) -> None:
+        """Without a history nobody but this process knows what is running."""
+        self._check_held(conversation)
+        left = {call.id for call in _unanswered(conversation)[1]}
+        if gone := [record.id for record in records if record.id not in left]:
+            raise ConversationMoved(f"somebody else has decided on {', '.join(gone)}")
+        self._claimant.hold(conversation, (record.id for record in records))
+
+    async def claim(
+        self, conversation: Conversation, begun: list[Settled], decided: list[Settled]
+    ) -> None:
         """From now on these calls, to be run or not, are this run's, or it ends here."""
-        history, setup = self._setup.history, self._setup
-        if history is None or not (begun or decided):
+        history, setup, records = self._setup.history, self._setup, [*begun, *decided]
+        if history is None:
+            self._hold(conversation, records)
+        if history is None or not records:
             return
         claim = self._claimant.begin(setup.timeout, math.ceil(len(begun) / setup.concurrency))
         claimed = [record.claimed(claim) for record in begun]
         with anyio.CancelScope(shield=True):
             if not await history.claim(self._name, [*claimed, *decided]):
                 raise ConversationMoved(
-                    f"somebody else has decided on {', '.join(r.id for r in [*begun, *decided])} in "
+                    f"somebody else has decided on {', '.join(r.id for r in records)} in "
                     f"{self._name!r}; load it again"
                 )
         self._claimed = {record.id: record for record in begun}

@@ -20,6 +20,7 @@ from ..encoding.pairs import UNAVAILABLE, Repair
 from ..errors import UsageError
 from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from ..fold import Approval, Decision, Denied
+from ..history.errors import ConversationMoved
 from ..history.settled import Settled
 from ..notes import INFO, log
 from ..tools import ToolResult
@@ -164,7 +165,7 @@ class Run:
         if self._setup.system is not None:
             self.conversation.system = self._setup.system
         about = self._ledger.matched(self.conversation, self._decisions.values())
-        self._ledger.check_idle()
+        self._ledger.check_idle(self.conversation)
         waiting = {
             id: call
             for id, call in self._ledger.untold(self.conversation, self._turn).items()
@@ -288,7 +289,11 @@ class Run:
                 acting.refuse(call, UNASKED)
             else:
                 acting.waiting[call.id] = acting.asks(call) or ""
-        await self._ledger.claim(acting.begun(), list(acting.done.values()))
+        try:
+            await self._ledger.claim(self.conversation, acting.begun(), list(acting.done.values()))
+        except ConversationMoved:
+            self._calls = ()  # somebody else answers them
+            raise
         acting.start()
 
     async def _take_up(self) -> None:

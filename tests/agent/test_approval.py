@@ -551,6 +551,62 @@ async def test_who_says_something_while_an_allowed_call_runs_does_not_take_its_r
     assert run.outcome == "finished"
 
 
+@both
+async def test_without_a_history_two_who_allow_a_call_of_one_conversation_run_it_once():
+    began, goes_on, conversation, times = anyio.Event(), anyio.Event(), Conversation(), []
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        times.append(euro)
+        began.set()
+        await goes_on.wait()
+        return "receipt 4711"
+
+    tool = ClientTool.from_function(pay, consent=True)
+    _, events = await ran(ToolLoop(Model(PAYS), [tool]), conversation=conversation)
+    decisions, loop = [allow(asked(events)[0])], ToolLoop(Model(THANKS, THANKS), [tool])
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: ran(loop, None, conversation=conversation, decisions=decisions))
+        await began.wait()
+        for said, decided in ((None, decisions), ("Is it done?", []), (None, [])):
+            with pytest.raises(ConversationMoved, match=r"'toolu_1' .* is running"):
+                await ran(loop, said, conversation=conversation, decisions=decided)
+        goes_on.set()
+    results = [result.text for turn in conversation.turns for result in turn.results]
+    assert (times, results) == ([5], ["receipt 4711"])
+    run, _ = await ran(loop, "And now?", conversation=conversation)
+    assert run.outcome == "finished"
+
+
+@both
+async def test_without_a_history_who_is_late_does_not_run_what_was_run_meanwhile():
+    asking, goes_on, bank, conversation = anyio.Event(), anyio.Event(), Bank(), Conversation()
+
+    async def approve(_):
+        asking.set()
+        await goes_on.wait()
+        return True
+
+    _, events = await ran(ToolLoop(Model(PAYS), [bank.tool]), conversation=conversation)
+    decisions = [allow(asked(events)[0])]
+    late = ToolLoop(Model(THANKS), [bank.tool], approve=approve)
+    outcomes = []
+
+    async def too_late():
+        with pytest.raises(ConversationMoved, match="somebody else has decided on toolu_1"):
+            await ran(late, None, conversation=conversation, decisions=decisions)
+        outcomes.append("moved")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(too_late)
+        await asking.wait()
+        loop = ToolLoop(Model(THANKS), [bank.tool])
+        await ran(loop, None, conversation=conversation, decisions=decisions)
+        goes_on.set()
+    results = [result.text for turn in conversation.turns for result in turn.results]
+    assert (outcomes, bank.paid, results) == (["moved"], [5], ['{"paid":5}'])
+
+
 @pytest.mark.parametrize(("seconds", "is_believed"), [(60, True), (-1, False)])
 async def test_a_claim_of_another_machine_is_believed_until_its_time_is_over(
     store, persist, bank, seconds, is_believed
