@@ -56,7 +56,8 @@ ROOMS = (
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("history", "errors spool settled base rows migrations sql sqlite memory postgres transcript .",
          "turns and settled calls", "conversations that survive"),
-    Room("agent", ". checking client_tools artifacts circles outgoing persist setup consent acting ledger run loop",
+    Room("agent", ". checking client_tools artifacts circles outgoing persist setup claims consent "
+         "acting ledger run loop",
          "what the user says", "turns, tools run in between"),
     Room("ui", "_cited _open preview _encoder _pace plain ag_ui vercel inbox log.base "
          "log.memory log.sqlite log.redis log _protocol _telling _hearing router client .",

@@ -128,7 +128,7 @@ class Acting:
 
     async def decide(self, call: ToolCall, decision: Decision) -> None:
         """A person's word on a call that waits: it may run, is denied, or waits on if it cannot run
-        with the arguments that it was given."""
+        with the arguments that the person gave."""
         run = call if decision.arguments is None else _edited(call, decision.arguments)
         facts = {"name": call.name, "checksum": run.checksum, "edited": run is not call}
         if not decision.allow:
@@ -137,27 +137,43 @@ class Acting:
             self._tell(Denied(call, decision.reason))
         elif (misfit := self._misfit(run)) is not None:
             self._log(INFO, "approval.unfit", call, **facts, reason=misfit)
-            self._wait(call, misfit)
+            if (why := self.unfit(call)) is None:
+                self._wait(call, misfit)
+            else:
+                self.refuse(call, why)
         elif await self._is_approved(call, run):
             self._log(INFO, "approval.allowed", call, **facts)
             self._going.append((call, run))
 
-    def asks(self, call: ToolCall) -> str | None:
-        """What a person must agree to before this call is run; None: nobody need be asked."""
+    def unfit(self, call: ToolCall) -> str | None:
+        """The answer to a call that needs consent and cannot run as it is: nobody is asked about it."""
         tool = self.handlers.get(call.name)
-        return None if tool is None else tool.asks(call)
+        misfit = self._misfit(call) if tool is not None and tool.consent is not False else None
+        return None if misfit is None else f"not run: {misfit}"
+
+    def asks(self, call: ToolCall) -> str | None:
+        """What a person must agree to before this call is run; None: nobody need be asked.
+
+        A consent function that fails has not said that nobody need be.
+        """
+        tool = self.handlers.get(call.name)
+        try:
+            return None if tool is None else tool.asks(call)
+        except Exception as error:  # noqa: BLE001  (a function of the tool's own)
+            reason = f"{type(error).__name__}: {error}"
+            self._log(WARNING, "approval.unclear", call, name=call.name, reason=reason)
+            return ""
 
     def _wait(self, call: ToolCall, why: str) -> None:
         self.waiting[call.id] = why
 
-    def claims(self) -> list[Settled]:
-        """What is to be known of the calls that were decided on, should nobody say more of them."""
+    def begun(self) -> list[Settled]:
+        """What is to be known of the calls that will run now, should nobody say more of them."""
         began = time.time()
-        begun = [
+        return [
             Settled.of(call, error=UNAVAILABLE, started=began, edited=_changed(call, run))
             for call, run in self._going
         ]
-        return [*begun, *self.done.values()]
 
     def start(self) -> None:
         """Tell of each call that will run now."""
@@ -195,8 +211,8 @@ class Acting:
         elif call.name not in self.handlers:
             known = ", ".join(self.handlers) or "none"
             self.refuse(call, f"there is no tool {call.name!r}; there are: {known}")
-        elif self.handlers[call.name].consent is not False and (misfit := self._misfit(call)):
-            self.refuse(call, f"not run: {misfit}")  # nobody is asked about what cannot run
+        elif (why := self.unfit(call)) is not None:
+            self.refuse(call, why)
         else:
             return await self._is_approved(call, call)
         return False

@@ -6,6 +6,8 @@ turn came about. Nothing is stored twice, and a commit that has begun is not cut
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection
 from typing import TypeAlias
 
@@ -15,16 +17,19 @@ import msgspec
 from ..conversation import Conversation, Part, Turn
 from ..encoding.mending import Mended, mend
 from ..encoding.pairs import Repair
+from ..errors import UsageError
 from ..events import ToolCall
 from ..fold import Decision
 from ..history.errors import ConversationMoved, ForeignResult, UnknownConversation
 from ..history.settled import Settled, fresh
+from ..notes import WARNING, log
 from ..tools import ToolResult
+from .claims import Claimant, is_held, is_live
 from .client_tools import own
 from .consent import matched, question
 from .outgoing import KEPT_HERE, Outgoing
 from .persist import store
-from .setup import Setup
+from .setup import NOTHING_TO_TAKE_UP, Setup
 
 __all__ = ["Ledger"]
 
@@ -43,7 +48,9 @@ class Ledger:
         self._seen = 0  # how many turns the service has
         self._unstored: list[Settled] = []
         self._sequence = 0
-        self._claimed: set[str] = set()  # calls that only this run may settle
+        self._running: list[Settled] = []  # claims of others, who are at it
+        self._claimant = Claimant()
+        self._claimed: dict[str, Settled] = {}  # calls that only this run may settle
 
     async def load(self) -> Conversation | None:
         """The conversation as the history has it; None if there is none."""
@@ -53,8 +60,14 @@ class Ledger:
             stored = await self._setup.history.load(self._name)
         except UnknownConversation:
             return None
-        self._stored, self.journal = len(stored.turns), stored.journal
+        self._running = [r for r in stored.journal if r.claim is not None and is_live(r.claim)]
+        self._stored, self.journal = (
+            len(stored.turns),
+            [r if r.claim is None else r.claimed(None) for r in stored.journal],
+        )
         self._outgoing.is_service_kept = stored.is_handed_over
+        if stored.is_handed_over and self._setup.asks:
+            raise UsageError(NOTHING_TO_TAKE_UP)
         if stored.is_handed_over and stored.service_id is not None:
             if self._setup.persist == "run":  # else the stack hears of it
                 self._setup.service_ids.expect(self._name, stored.service_id)
@@ -94,18 +107,67 @@ class Ledger:
         results = (result for turn in conversation.turns for result in turn.results)
         return next((r for r in results if (r.call.id, r.call.checksum) == key), None)
 
-    async def claim(self, records: list[Settled]) -> None:
-        """From now on these calls are this run's, or it ends here."""
-        history = self._setup.history
+    def check_idle(self, conversation: Conversation) -> None:
+        """Nobody goes on with a conversation while somebody runs its calls: a result would be lost."""
+        if self._setup.history is None:
+            self._check_held(conversation)
+        if self._running:
+            record = self._running[0]
+            since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.started))
+            raise ConversationMoved(
+                f"the call {record.id!r} ({record.name}) of {self._name!r} was allowed and is running "
+                f"since {since}; try again when it is done"
+            )
+
+    def _check_held(self, conversation: Conversation) -> None:
+        for call in _unanswered(conversation)[1]:
+            if is_held(conversation, call.id):
+                raise ConversationMoved(
+                    f"the call {call.id!r} ({call.name}) was allowed and is running; try again when "
+                    "it is done"
+                )
+
+    def _hold(self, conversation: Conversation, records: list[Settled]) -> None:
+        """Without a history nobody but this process knows what is running."""
+        self._check_held(conversation)
+        left = {call.id for call in _unanswered(conversation)[1]}
+        if gone := [record.id for record in records if record.id not in left]:
+            raise ConversationMoved(f"somebody else has decided on {', '.join(gone)}")
+        self._claimant.hold(conversation, (record.id for record in records))
+
+    async def claim(
+        self, conversation: Conversation, begun: list[Settled], decided: list[Settled]
+    ) -> None:
+        """From now on these calls, to be run or not, are this run's, or it ends here."""
+        history, setup, records = self._setup.history, self._setup, [*begun, *decided]
+        if history is None:
+            self._hold(conversation, records)
         if history is None or not records:
             return
+        claim = self._claimant.begin(setup.timeout, math.ceil(len(begun) / setup.concurrency))
+        claimed = [record.claimed(claim) for record in begun]
         with anyio.CancelScope(shield=True):
-            if not await history.claim(self._name, records):
+            if not await history.claim(self._name, [*claimed, *decided]):
                 raise ConversationMoved(
                     f"somebody else has decided on {', '.join(r.id for r in records)} in "
                     f"{self._name!r}; load it again"
                 )
-        self._claimed |= {record.id for record in records if record.started is not None}
+        self._claimed = {record.id: record for record in begun}
+
+    async def release(self) -> None:
+        """This run runs nothing any more; calls that it leaves undone are no longer claimed."""
+        self._claimant.end()
+        left, self._claimed = list(self._claimed.values()), {}
+        history = self._setup.history
+        if history is None or not left:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                for record in left:
+                    await history.settle(self._name, record)
+            except Exception as error:  # noqa: BLE001  (why the run ends is what its reader hears)
+                ids = {"conversation": self._name, "run": self._run}
+                log(WARNING, "approval.unreleased", **ids, reason=str(error))
 
     # --- turns ------------------------------------------------------------------------------------
 
@@ -198,7 +260,7 @@ class Ledger:
         if history is not None and is_kept:
             with anyio.CancelScope(shield=True):
                 await history.settle(self._name, record)
-        self._claimed.discard(record.id)  # some servers use an id again
+        self._claimed.pop(record.id, None)  # some servers use an id again
 
     def given(self, records: list[Settled]) -> None:
         """These records have become a turn of the conversation."""

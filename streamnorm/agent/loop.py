@@ -24,9 +24,16 @@ from .artifacts import FORGED
 from .circles import LoopGuard
 from .client_tools import Given, declared
 from .outgoing import Send
-from .persist import HistoryWarning, OnConflict, PersistEachCall, ServiceIds, persists_each_call
+from .persist import (
+    HistoryWarning,
+    OnConflict,
+    PersistEachCall,
+    ServiceIds,
+    lets_go,
+    persists_each_call,
+)
 from .run import Run, Said
-from .setup import CONCURRENCY, LIMIT, TIMEOUT, Approve, Persist, Setup, Until
+from .setup import CONCURRENCY, LIMIT, NOTHING_TO_TAKE_UP, TIMEOUT, Approve, Persist, Setup, Until
 
 __all__ = ["ToolLoop"]
 
@@ -89,11 +96,14 @@ class ToolLoop:
             stack, tools, handlers, history, persist, trim, system, limit, concurrency, timeout,
             approve, until, guard, spool or Spool(), orphans, service_ids,
         )  # fmt: skip
+        is_alone = history is not None and (service_ids.are_alone or lets_go(stack))
+        if is_alone and self.asks:
+            raise UsageError(NOTHING_TO_TAKE_UP)
 
     @property
     def asks(self) -> bool:
         """Is there a tool that needs a person's consent?"""
-        return any(tool.consent is not False for tool in self.setup.handlers.values())
+        return self.setup.asks
 
     def run(
         self,

@@ -12,7 +12,7 @@ keeps only the service's name for them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import anyio
@@ -54,6 +54,11 @@ class ServiceIds:
     def are_told(self) -> bool:
         """Is there somebody who finds the service's names?"""
         return self._find is not None
+
+    @property
+    def are_alone(self) -> bool:
+        """Will the service alone keep a conversation, if it says its name for it?"""
+        return self.are_told and self._on_conflict == "clear"
 
     def expect(self, conversation: str, service_id: str) -> None:
         """The service alone keeps this conversation: without its next name, what is said is lost."""
@@ -109,16 +114,16 @@ class PersistEachCall:
     ) -> None:
         self.__wrapped__ = send
         self._history = history
-        self._service_ids = service_ids or ServiceIds(service_id, on_conflict)
+        self.service_ids = service_ids or ServiceIds(service_id, on_conflict)
 
     async def __call__(self, outgoing: Outgoing, tools: list[Tool]) -> AsyncIterator[Event]:
         if outgoing.is_service_kept and outgoing.service_id is not None:
-            self._service_ids.expect(outgoing.id, outgoing.service_id)
+            self.service_ids.expect(outgoing.id, outgoing.service_id)
         events = await opened(self.__wrapped__(outgoing, tools))
         return _Persisted(events, lambda turn: self._store(outgoing, turn))
 
     async def _store(self, outgoing: Outgoing, turn: Turn) -> None:
-        self._service_ids.hear(outgoing, turn, has_history=True)
+        self.service_ids.hear(outgoing, turn, has_history=True)
         await store(
             self._history, outgoing, [*outgoing.fresh, turn], outgoing.settled, outgoing.sequence
         )
@@ -168,10 +173,18 @@ async def store(
 
 def persists_each_call(send: Any) -> bool:
     """Is there something in this stack of functions that stores each call?"""
+    return any(getattr(layer, "persists_each_call", False) for layer in _layers(send))
+
+
+def lets_go(send: Any) -> bool:
+    """Is there something in this stack that leaves conversations to the service alone?"""
+    stores = (layer for layer in _layers(send) if isinstance(layer, PersistEachCall))
+    return any(layer.service_ids.are_alone for layer in stores)
+
+
+def _layers(send: Any) -> Iterator[Any]:
     seen: set[int] = set()
     while send is not None and id(send) not in seen:
         seen.add(id(send))
-        if getattr(send, "persists_each_call", False):
-            return True
+        yield send
         send = getattr(send, "__wrapped__", None) or getattr(send, "func", None)
-    return False

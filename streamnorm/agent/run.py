@@ -20,6 +20,7 @@ from ..encoding.pairs import UNAVAILABLE, Repair
 from ..errors import UsageError
 from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from ..fold import Approval, Decision, Denied
+from ..history.errors import ConversationMoved
 from ..history.settled import Settled
 from ..notes import INFO, log
 from ..tools import ToolResult
@@ -102,7 +103,7 @@ class Run:
                 await self._step()
         except BaseException:
             self._queue.clear()
-            self._abandon()
+            await self._abandon()
             await closed(self._events)
             raise
         finally:
@@ -123,7 +124,7 @@ class Run:
             await closed(self._events)
             await self._halt("stopped")
         elif self.outcome == "running":
-            self._abandon()
+            await self._abandon()
         await closed(self._events)
 
     def stop(self) -> None:
@@ -164,10 +165,11 @@ class Run:
         if self._setup.system is not None:
             self.conversation.system = self._setup.system
         about = self._ledger.matched(self.conversation, self._decisions.values())
+        self._ledger.check_idle(self.conversation)
         waiting = {
             id: call
             for id, call in self._ledger.untold(self.conversation, self._turn).items()
-            if self._acting.asks(call) is not None
+            if self._acting.unfit(call) is not None or self._acting.asks(call) is not None
         }
         self._tell_again(call for id, call in about.items() if id not in waiting)
         if not waiting:
@@ -281,16 +283,23 @@ class Run:
         for id, call in waiting.items():
             if id in self._decisions and not acting.is_stopped:
                 await acting.decide(call, self._decisions[id])
+            elif (why := acting.unfit(call)) is not None:
+                acting.refuse(call, why)  # the run broke off before it was told so
             elif self._said is not None:
                 acting.refuse(call, UNASKED)
             else:
                 acting.waiting[call.id] = acting.asks(call) or ""
-        await self._ledger.claim(acting.claims())
+        try:
+            await self._ledger.claim(self.conversation, acting.begun(), list(acting.done.values()))
+        except ConversationMoved:
+            self._calls = ()  # somebody else answers them
+            raise
         acting.start()
 
     async def _take_up(self) -> None:
         """Run what was allowed; then the run goes on, or waits for what is not decided yet."""
         await self._acting.serve()
+        await self._ledger.release()
         calls = [call for call in self._calls if call.id not in self._acting.waiting]
         records = [record for _, record in self._acting.taken(calls)]
         self._calls = ()
@@ -355,7 +364,7 @@ class Run:
         self.settled += records
         self._ledger.given(records)
 
-    def _abandon(self) -> None:
+    async def _abandon(self) -> None:
         """Leave a conversation that can be gone on with: what this run began is answered."""
         self.outcome = "cancelled"
         calls = [call for call in self._calls if call.id not in self._acting.waiting]
@@ -363,6 +372,7 @@ class Run:
             if call.id not in self._acting.done:
                 self._acting.refuse(call, UNAVAILABLE)
         self._give_back(calls)
+        await self._ledger.release()
 
     def _ask_again(self, broken: BrokenToolCall) -> None:
         why = f"{broken.reason}: {broken.detail}" if broken.detail else broken.reason

@@ -18,7 +18,16 @@ from .client_tools import ClientTool, Stop
 from .outgoing import Send
 from .persist import ServiceIds
 
-__all__ = ["CONCURRENCY", "LIMIT", "TIMEOUT", "Approve", "Persist", "Setup", "Until"]
+__all__ = [
+    "CONCURRENCY",
+    "LIMIT",
+    "NOTHING_TO_TAKE_UP",
+    "TIMEOUT",
+    "Approve",
+    "Persist",
+    "Setup",
+    "Until",
+]
 
 Answer: TypeAlias = bool | str | Stop
 Approve: TypeAlias = Callable[[ToolCall], Answer | Awaitable[Answer]]
@@ -28,6 +37,12 @@ Persist: TypeAlias = Literal["run", "call"]
 LIMIT = 20  # calls of the model in one run
 CONCURRENCY = 8  # handlers at the same time
 TIMEOUT = 120.0  # seconds for one handler
+
+NOTHING_TO_TAKE_UP = (
+    "tools that need consent need a history that keeps the calls, and where the service alone keeps a "
+    'conversation (on_conflict="clear") there is no call to take up; keep both with on_conflict="warn", '
+    "or leave out service_id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,11 @@ class Setup:
         for name, (fits, rule) in RULES.items():
             if not fits(value := getattr(self, name)):
                 raise UsageError(f"{name} is {rule}, not {value!r}")
+
+    @property
+    def asks(self) -> bool:
+        """Is there a tool that needs a person's consent?"""
+        return any(tool.consent is not False for tool in self.handlers.values())
 
 
 def _is_count(value: Any) -> bool:

@@ -28,7 +28,7 @@ from ..events import Provenance
 from ..text.written import in_base64, json_ascii
 from ..tools import Media
 from .errors import NotStorable, StoreCorrupt
-from .settled import Settled
+from .settled import Claim, Settled
 from .spool import Artifact
 
 __all__ = ["settled_from_bytes", "settled_to_bytes", "turn_from_bytes", "turn_to_bytes"]
@@ -68,6 +68,7 @@ def settled_from_bytes(data: bytes) -> Settled:
     plain = _unpacked(json.loads(data))
     plain["results"] = _unpacked(plain["results"])
     plain["provenance"] = msgspec.convert(plain["provenance"], Provenance)
+    plain["claim"] = msgspec.convert(plain.get("claim"), Claim | None)
     checksum = plain.pop("checksum", None)
     record = Settled(**plain)
     if checksum is not None and record.checksum != checksum:

@@ -14,6 +14,9 @@ artifact tools (``streamnorm.agent.artifacts``). Calls of those are marked, so t
 ``edited`` are the arguments that a person put in the place of the model's before the call was run. The
 record stays that of the call as the model made it: its checksum pairs it with a stored turn that nobody
 changes, and which may be signed by the provider. The result says what was really run.
+
+A record with a ``claim`` stands for a call that is being run: it says what is to be known of the call
+should nobody say more, and whose it is (``streamnorm.agent.claims``).
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
 
 from ..errors import UsageError
 from ..events import Provenance, ToolCall
@@ -30,7 +35,7 @@ from ..text.written import json_text
 from ..tools import Media, ToolResult, only_whole
 from .spool import Artifact, Spool
 
-__all__ = ["Results", "Settled", "as_results", "fresh"]
+__all__ = ["Claim", "Results", "Settled", "as_results", "fresh"]
 
 Results: TypeAlias = str | Artifact | Media | tuple[Artifact | Media, ...] | None
 
@@ -39,6 +44,15 @@ HANDLE = (
     'artifact_count and callId "{id}".]'
 )
 EDITED = "The user changed the arguments before allowing this call. It was run with {arguments}"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """Who runs a call: a run's own key, its process and machine; and until when to believe it."""
+
+    key: str
+    until: float
+    machine: str
+    process: int
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -68,6 +82,7 @@ class Settled:
     seconds: float | None
     from_artifact_tool: bool
     _edited: dict[str, Any] | None
+    claim: Claim | None
     checksum: str  # sha256 over the name and the canonical arguments, as that of the call itself
 
     def __init__(
@@ -84,6 +99,7 @@ class Settled:
         seconds: float | None = None,
         from_artifact_tool: bool = False,
         edited: dict[str, Any] | None = None,
+        claim: Claim | None = None,
     ) -> None:
         if not (isinstance(id, str) and isinstance(name, str) and id and name):
             raise UsageError(
@@ -97,7 +113,7 @@ class Settled:
             "provenance": provenance or Provenance("natural"), "started": started,
             "seconds": seconds, "from_artifact_tool": from_artifact_tool,
             "_edited": None if edited is None else _object(edited, name),
-            "checksum": checksum(name, said),
+            "claim": claim, "checksum": checksum(name, said),
         }  # fmt: skip
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -130,7 +146,15 @@ class Settled:
     def to_dict(self) -> dict[str, Any]:
         """All of it by name, with its ``kind``; values are as they are."""
         told = {f.name.lstrip("_"): getattr(self, f.name) for f in fields(self)}
+        if self.claim is None:  # as good as always: nobody need know of it
+            del told["claim"]
         return {"kind": self.kind, **told, "arguments": self.arguments, "edited": self.edited}
+
+    def claimed(self, claim: Claim | None) -> Settled:
+        """The same record, of a call that is being run; or that nobody runs any more."""
+        told = self.to_dict()
+        kept = {k: told[k] for k in told if k not in ("kind", "checksum", "claim")}
+        return Settled(**kept, claim=claim)
 
     def __repr__(self) -> str:
         told = ((k, v) for k, v in self.to_dict().items() if k not in ("kind", "checksum"))

@@ -212,7 +212,7 @@ def _decided(inbox: Inbox, approval: Json, where: str) -> None:
         _object(inbox.body.get("editedArgs") or {}, "editedArgs"),
     )
     edited = _object(edits[id], f"editedArgs.{id}") if id in edits else None
-    inbox.approvals[id] = _decision(id, {**approval, "editedArgs": edited}, where)
+    _take(inbox, _decision(id, {**approval, "editedArgs": edited}, where), where)
 
 
 # --- AG-UI ----------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def from_ag_ui(body: Json, *, allow_system: bool = False) -> Inbox:
         where = f"resume[{at}]"
         entry = _object(entry, where)
         id = _id(entry, "interruptId", where)
-        inbox.approvals[id] = _ag_decision(id, entry, where)
+        _take(inbox, _ag_decision(id, entry, where), where)
     return inbox
 
 
@@ -447,6 +447,12 @@ def _decision(id: str, answer: Any, where: str) -> Decision:
         id=id, allow=said["approved"], reason=_optional(said, "reason", where) or "",
         arguments=None if edited is None else _object(edited, _at(where, "editedArgs")),
     )  # fmt: skip
+
+
+def _take(inbox: Inbox, decision: Decision, where: str) -> None:
+    """One answer to each question: of a yes and a no nobody knows which was meant."""
+    if inbox.approvals.setdefault(decision.id, decision) != decision:
+        raise BadBody(where, f"is another answer to {decision.id!r}; send one")
 
 
 def _in_order(parts: list[Part]) -> Iterator[Part]:

@@ -3,7 +3,8 @@
 Rule: the form is ours and documented in ``docs/ui.md``: ``data:`` is what ``event_to_json`` writes,
 told apart by ``kind``. Neighbouring pieces of one part are merged. What only a provider or a
 developer can use (``echo``, raw usage, unrecognized payloads) stays on the server unless
-``full=True``. The last event is ``{"kind":"end"}``: after it a reader need not connect again.
+``full=True``. A question about a call that this stream did not tell is told with the call before it: its
+page may have lost it. The last event is ``{"kind":"end"}``: after it a reader need not connect again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..events import (
     Unrecognized,
     event_to_dict,
 )
-from ..fold import Approval, CallBroken, Denied, Fold, Said, output_of
+from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, output_of
 from ..text.written import safe_json
 from ..tools import ToolResult
 from ._encoder import INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
@@ -56,8 +57,8 @@ class Encoder(_Encoder):
         if self._closed:
             return []
         events = [as_item(item) for item in items]
-        self._fold.feed(events)  # it knows what is open, for a stream that just ends
-        told = (self._plain(event) for event in _merged(events))
+        moves = self._fold.feed(events)  # it knows what was told, and what is open
+        told = (self._plain(event) for event in _merged(_with_calls(events, moves)))
         return [safe_json(plain) for plain in told if plain is not None]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -101,6 +102,17 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
 
 
 _EVENTS = frozenset(get_args(Event))
+
+
+def _with_calls(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
+    """The items, and before each question the call that the fold had to add for it."""
+    heard = {id(item) for item in items}
+    added = {id(m.event) for m in moves if isinstance(m, CallWhole)} - heard
+    for item in items:
+        if isinstance(item, Approval) and id(item.call) in added:
+            added.discard(id(item.call))
+            yield item.call
+        yield item
 
 
 def _merged(items: Iterable[Item]) -> Iterable[Item]:

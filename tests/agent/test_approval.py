@@ -5,6 +5,7 @@ What is not approved is never run; what is approved is run once, however often a
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
 import anyio
@@ -20,6 +21,7 @@ from streamnorm import (
     Denied,
     LoopGuard,
     Media,
+    PersistEachCall,
     Settled,
     Stop,
     ToolEnded,
@@ -28,9 +30,11 @@ from streamnorm import (
     ToolStarted,
     Turn,
 )
+from streamnorm.agent.consent import question
 from streamnorm.encoding.pairs import UNAVAILABLE
 from streamnorm.errors import UsageError
 from streamnorm.history import ConversationMoved, ForeignDecision, SQLiteHistory
+from streamnorm.history.settled import Claim
 from streamnorm.testing import call, finish, say, script
 from streamnorm.tools import Tool
 from tests.agent.models import Model, add, both, outputs, ran
@@ -184,6 +188,59 @@ async def test_nobody_is_asked_about_what_cannot_run():
     refused = ToolLoop(Model(PAYS, THANKS), [bank.tool], approve=lambda call: "the shop is closed")
     run, events = await ran(refused)
     assert (asked(events), outputs(run)) == ([], ["not run: the shop is closed"])
+
+
+MISFIT = "not run: the arguments do not fit: Expected `int`, got `str` - at `$.euro`"
+
+
+async def broken_off(store, bank):
+    """A run that ends when the model has called, and before anything came of it."""
+    unfit = script(call("pay", euro="five").with_id("toolu_1"))
+    async with store() as history:
+        loop = ToolLoop(Model(unfit), [bank.tool], history=history, persist="call")
+        async with loop.run("Go.", conversation="c") as run:
+            async for event in run:
+                if event.kind == "finish":
+                    break
+
+
+@pytest.mark.parametrize("consent", [True, lambda call: call.arguments["euro"] > 100])
+@pytest.mark.parametrize("said", [None, "Never mind."])
+async def test_nobody_is_asked_about_what_cannot_run_when_a_run_is_taken_up(store, consent, said):
+    bank = Bank(consent)
+    await broken_off(store, bank)
+    model, run, events, _ = await taken_up(store, bank, said=said, persist="call")
+    assert (run.outcome, asked(events), bank.paid) == ("finished", [], [])
+    assert told(model) == [("toolu_1", MISFIT, True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paid"), [(None, []), ({"euro": "5"}, []), ({"euro": 5}, [5])]
+)
+async def test_a_call_that_does_not_fit_any_more_runs_with_arguments_that_do_or_not_at_all(
+    store, arguments, paid
+):
+    """As after a new version of the tool that takes other arguments."""
+    bank = Bank()
+    await broken_off(store, bank)
+    async with store() as history:
+        (called,) = (await history.load("c")).turns[-1].calls
+    decision = Decision(id=question("c", 1, called), allow=True, arguments=arguments)
+    model, run, events, _ = await taken_up(store, bank, decision, persist="call")
+    assert (run.outcome, asked(events), bank.paid) == ("finished", [], paid)
+    assert paid or told(model) == [("toolu_1", MISFIT, True)]
+
+
+async def test_a_consent_function_that_fails_asks_the_person(store, persist):
+    bank = Bank(consent=lambda call: call.arguments["amount"] > 3)
+    (approval,) = await paused(store, bank, persist=persist)
+    assert (approval.reason, bank.paid) == ("", [])
+    _, run, events, _ = await taken_up(store, bank, persist=persist)
+    assert (run.outcome, asked(events)) == ("paused", [approval])
+    _, run, _, _ = await taken_up(store, bank, allow(approval), persist=persist)
+    assert (run.outcome, bank.paid) == ("finished", [5])
+    _, run, _, _ = await taken_up(store, bank, said="Thank you.", persist=persist)
+    assert run.outcome == "finished"
 
 
 @both
@@ -456,6 +513,144 @@ async def test_two_who_allow_at_the_same_time_run_it_once(store, persist, bank):
     assert "finished" in outcomes
 
 
+@pytest.mark.parametrize("said", ["the same", "a word", "nothing"])
+async def test_who_says_something_while_an_allowed_call_runs_does_not_take_its_result(
+    store, persist, said
+):
+    began, goes_on = anyio.Event(), anyio.Event()
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        began.set()
+        await goes_on.wait()
+        return "receipt 4711"
+
+    slow, first = Bank(), {}
+    slow.tool = ClientTool.from_function(pay, consent=True)
+    (approval,) = await paused(store, slow, persist=persist)
+
+    async def allowed():
+        first["run"], first["stored"] = (
+            await taken_up(store, slow, allow(approval), persist=persist)
+        )[1::2]
+
+    decisions = [allow(approval)] if said == "the same" else []
+    word = "Is it done?" if said == "a word" else None
+    async with anyio.create_task_group() as group:
+        group.start_soon(allowed)
+        await began.wait()
+        with pytest.raises(
+            ConversationMoved, match=r"'toolu_1' \(pay\) of 'c' .* running since 20"
+        ):
+            await taken_up(store, slow, *decisions, said=word, persist=persist)
+        goes_on.set()
+    assert (first["run"].outcome, outputs(first["run"])) == ("finished", ["receipt 4711"])
+    results = [result.text for turn in first["stored"].turns for result in turn.results]
+    assert results == ["receipt 4711"]
+    _, run, _, _ = await taken_up(store, slow, said="And now?", persist=persist)
+    assert run.outcome == "finished"
+
+
+@both
+async def test_without_a_history_two_who_allow_a_call_of_one_conversation_run_it_once():
+    began, goes_on, conversation, times = anyio.Event(), anyio.Event(), Conversation(), []
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        times.append(euro)
+        began.set()
+        await goes_on.wait()
+        return "receipt 4711"
+
+    tool = ClientTool.from_function(pay, consent=True)
+    _, events = await ran(ToolLoop(Model(PAYS), [tool]), conversation=conversation)
+    decisions, loop = [allow(asked(events)[0])], ToolLoop(Model(THANKS, THANKS), [tool])
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: ran(loop, None, conversation=conversation, decisions=decisions))
+        await began.wait()
+        for said, decided in ((None, decisions), ("Is it done?", []), (None, [])):
+            with pytest.raises(ConversationMoved, match=r"'toolu_1' .* is running"):
+                await ran(loop, said, conversation=conversation, decisions=decided)
+        goes_on.set()
+    results = [result.text for turn in conversation.turns for result in turn.results]
+    assert (times, results) == ([5], ["receipt 4711"])
+    run, _ = await ran(loop, "And now?", conversation=conversation)
+    assert run.outcome == "finished"
+
+
+@both
+async def test_without_a_history_who_is_late_does_not_run_what_was_run_meanwhile():
+    asking, goes_on, bank, conversation = anyio.Event(), anyio.Event(), Bank(), Conversation()
+
+    async def approve(_):
+        asking.set()
+        await goes_on.wait()
+        return True
+
+    _, events = await ran(ToolLoop(Model(PAYS), [bank.tool]), conversation=conversation)
+    decisions = [allow(asked(events)[0])]
+    late = ToolLoop(Model(THANKS), [bank.tool], approve=approve)
+    outcomes = []
+
+    async def too_late():
+        with pytest.raises(ConversationMoved, match="somebody else has decided on toolu_1"):
+            await ran(late, None, conversation=conversation, decisions=decisions)
+        outcomes.append("moved")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(too_late)
+        await asking.wait()
+        loop = ToolLoop(Model(THANKS), [bank.tool])
+        await ran(loop, None, conversation=conversation, decisions=decisions)
+        goes_on.set()
+    results = [result.text for turn in conversation.turns for result in turn.results]
+    assert (outcomes, bank.paid, results) == (["moved"], [5], ['{"paid":5}'])
+
+
+@pytest.mark.parametrize(("seconds", "is_believed"), [(60, True), (-1, False)])
+async def test_a_claim_of_another_machine_is_believed_until_its_time_is_over(
+    store, persist, bank, seconds, is_believed
+):
+    (approval,) = await paused(store, bank, persist=persist)
+    claim = Claim("run", time.time() + seconds, "elsewhere", 1)
+    record = Settled.of(approval.call, error=UNAVAILABLE, started=time.time(), claim=claim)
+    async with store() as history:
+        assert await history.claim("c", [record])
+        assert (await history.load("c")).journal == [record]
+    if is_believed:
+        with pytest.raises(ConversationMoved, match="is running since"):
+            await taken_up(store, bank, allow(approval), persist=persist)
+    else:
+        model, run, events, _ = await taken_up(store, bank, allow(approval), persist=persist)
+        assert (run.outcome, told(model)) == ("finished", [("toolu_1", UNAVAILABLE, True)])
+        assert [e.claim for e in events if isinstance(e, Settled)] == [None]
+    assert bank.paid == []
+
+
+async def test_who_is_cancelled_gives_its_claim_back(store, persist):
+    began = anyio.Event()
+
+    async def pay(euro: int) -> str:
+        "Pay."
+        began.set()
+        await anyio.sleep_forever()
+        return "never"
+
+    slow = Bank()
+    slow.tool = ClientTool.from_function(pay, consent=True)
+    (approval,) = await paused(store, slow, persist=persist)
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: taken_up(store, slow, allow(approval), persist=persist))
+        await began.wait()
+        async with store() as history:
+            (record,) = (await history.load("c")).journal
+            assert record.claim is not None
+        group.cancel_scope.cancel()
+    async with store() as history:
+        (record,) = (await history.load("c")).journal
+    assert (record.claim, record.error) == (None, UNAVAILABLE)
+
+
 async def test_of_several_who_claim_a_call_one_gets_it_and_with_it_all_or_nothing(store, bank):
     one, two = await paused(store, bank, asks=PAYS_AND_ADDS)
     async with store() as history, store() as other:
@@ -587,6 +782,30 @@ async def test_a_process_that_dies_with_an_allowed_call_has_run_it_at_most_once(
     assert (run.outcome, [c.state for c in stored.calls]) == ("finished", ["answered"])
 
 
+def named(turn):
+    return turn.response_id
+
+
+async def test_where_the_service_alone_keeps_the_calls_nobody_can_be_asked(store):
+    """The history would have no call to take up: it is refused before anything is said."""
+    bank, clears = Bank(), {"service_id": named, "on_conflict": "clear"}
+    async with store() as history:
+        stack = PersistEachCall(Model(PAYS), history, **clears)
+        for send, how in [
+            (Model(PAYS), {"persist": "run", **clears}), (Model(PAYS), {"persist": "call", **clears}),
+            (stack, {"persist": "call", "as_is": True}),
+        ]:  # fmt: skip
+            with pytest.raises(UsageError, match="there is no call to take up"):
+                ToolLoop(send, [bank.tool], history=history, **how)
+            ToolLoop(send, [add], history=history, **how)  # these ask nobody
+        await history.create("c")
+        await history.hand_over("c", "resp_1")
+        keeps = ToolLoop(Model(PAYS), [bank.tool], history=history, service_id=named)
+        with pytest.raises(UsageError, match="there is no call to take up"):
+            await ran(keeps, conversation="c")
+    assert ToolLoop(Model(PAYS), [bank.tool], **clears).asks  # nothing is let go of
+
+
 @pytest.mark.parametrize(
     "decisions",
     [
@@ -630,3 +849,11 @@ async def test_a_pause_and_each_decision_are_lines_of_the_log_with_their_calls(l
         ("approval.denied", "toolu_3", None, "c"),
         ("approval.repeated", "toolu_1", None, "c"),
     ]
+
+
+async def test_a_consent_function_that_fails_is_a_warning_with_its_call(lines):
+    bank = Bank(consent=lambda call: call.arguments["amount"] > 3)
+    await ran(ToolLoop(Model(PAYS), [bank.tool]))
+    (line,) = [e for e in lines if e["event"] == "approval.unclear"]
+    told = (line["log_level"], line["call_id"], line["name"], line["reason"])
+    assert told == ("warning", "toolu_1", "pay", "KeyError: 'amount'")

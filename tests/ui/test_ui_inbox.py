@@ -292,6 +292,27 @@ def test_an_interrupt_that_is_resolved_without_a_yes_or_no_is_a_bad_body(payload
         from_ag_ui(run(resume=[entry]))
 
 
+@pytest.mark.parametrize("answers", [(False, True), (True, False)])
+def test_two_answers_to_one_question_are_a_bad_body(answers: tuple[bool, bool]) -> None:
+    entries = [
+        {"interruptId": "a", "status": "resolved", "payload": {"approved": answer}}
+        for answer in answers
+    ]
+    with pytest.raises(BadBody, match=r"resume\[1\]: is another answer to 'a'; send one"):
+        from_ag_ui(run(resume=entries))
+    parts = [responded("a", approved=answer) for answer in answers]
+    with pytest.raises(BadBody, match=r"parts\[1\]\.approval: is another answer to 'a'; send one"):
+        from_ai_sdk(ui(said("assistant", *parts)))
+
+
+def test_the_same_answer_twice_is_one() -> None:
+    entry = {"interruptId": "a", "status": "cancelled"}
+    no = {"a": Decision(id="a", allow=False)}
+    assert from_ag_ui(run(resume=[entry, entry])).approvals == no
+    part = responded("a", approved=False)
+    assert from_ai_sdk(ui(said("assistant", part, part))).approvals == no
+
+
 def test_ag_ui_media() -> None:
     data = {"type": "data", "value": "AQI=", "mimeType": "image/png"}
     far = {"type": "url", "value": "http://a.b/"}

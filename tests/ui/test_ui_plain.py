@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 from hypothesis import given
 
 from streamnorm import (
@@ -70,6 +71,16 @@ def test_a_loop_tells_results_and_questions() -> None:
         {"kind": "denied", "call": 0, "id": "call_1", "reason": "no"},
         {"kind": "said", "text": "Pay more", "to": "ann"},
     ]  # fmt: skip
+
+
+def test_a_question_about_a_call_of_an_earlier_stream_is_told_with_the_call() -> None:
+    other = msgspec.structs.replace(CALL, call=1, id="call_2")
+    events = told(Approval("ask_1", CALL), Approval("ask_2", other), Approval("ask_1", CALL))
+    assert [(e["kind"], e.get("id")) for e in events] == [
+        ("tool_call", "call_1"), ("approval", "call_1"), ("tool_call", "call_2"),
+        ("approval", "call_2"), ("approval", "call_1"), ("end", None),
+    ]  # fmt: skip
+    assert (events[0]["name"], events[0]["arguments"]) == (CALL.name, CALL.arguments)
 
 
 def test_events_that_just_end_break_what_is_open() -> None:
