@@ -256,11 +256,13 @@ class Ledger:
     async def settled(self, record: Settled) -> None:
         """Keep what a handler gave at once; its turn is stored only after it was sent."""
         history = self._setup.history
-        is_kept = record.id in self._claimed or self._outgoing.conversation_id == KEPT_HERE
+        # Taken out first: if it is not known whether this was stored, nothing may be put over it. And
+        # some servers use an id again.
+        is_claimed = self._claimed.pop(record.id, None) is not None
+        is_kept = is_claimed or self._outgoing.conversation_id == KEPT_HERE
         if history is not None and is_kept:
             with anyio.CancelScope(shield=True):
                 await history.settle(self._name, record)
-        self._claimed.pop(record.id, None)  # some servers use an id again
 
     def given(self, records: list[Settled]) -> None:
         """These records have become a turn of the conversation."""

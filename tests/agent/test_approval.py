@@ -806,6 +806,32 @@ async def test_where_the_service_alone_keeps_the_calls_nobody_can_be_asked(store
     assert ToolLoop(Model(PAYS), [bank.tool], **clears).asks  # nothing is let go of
 
 
+@pytest.mark.parametrize("persist", ["run", "call"])
+async def test_a_result_that_was_stored_stays_if_nobody_heard_that_it_was(tmp_path, persist):
+    bank = Bank()
+
+    def store():
+        return SQLiteHistory(tmp_path / "history.db")
+
+    (approval,) = await paused(store, bank, persist=persist)
+    moments = []
+
+    def lose(at):
+        moments.append(at)
+        if at == "journalled" and moments.count(at) == 2:  # the claim, then the result
+            raise OSError("the connection is gone")
+
+    async with store() as history:
+        history.at = lose
+        loop = ToolLoop(Model(THANKS), [bank.tool], history=history, persist=persist)
+        with pytest.raises(OSError, match="the connection is gone"):
+            await ran(loop, None, conversation="c", decisions=[allow(approval)])
+    model, run, _, _ = await taken_up(store, bank, persist=persist)
+    assert (run.outcome, bank.paid, told(model)) == (
+        "finished", [5], [("toolu_1", '{"paid":5}', False)],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "decisions",
     [
