@@ -8,13 +8,12 @@ Items interleave. A call is found by ``call_id`` where an item is at hand, else 
 else by ``item_id`` (which some gateways change from event to event), else it is the last open one
 of its type: see ``places``. Every text is said up to four times (deltas, ``.done``, item, final
 response): copies of arguments are compared by ``core.calls``, those of text by ``texts``; ``items``
-has a row for each type of tool item. A hole in ``sequence_number`` taints the open calls. The end
-mark is the final response.
+has a row for each type of tool item, ``outputs`` says which output answers which call. A hole in
+``sequence_number`` taints the open calls. The end mark is the final response.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -64,6 +63,7 @@ from .items import (
     output_of,
     tools_by_type,
 )
+from .outputs import Outputs
 from .places import Places
 from .texts import Texts
 
@@ -254,17 +254,13 @@ class ResponsesParser(Parser):
         super().__init__(*args)
         self._places = Places(self.calls)
         self._functions = self._places.of_type("function_call")
-        self._queued = 0  # calls that stand in a queue by now
-        self._waiting: defaultdict[str, deque[Call]] = defaultdict(deque)
+        self._outputs = Outputs(self.calls, self._places.type_of)
         self._next: int | None = None  # the number of the next event, but for pieces in between
         self._unnumbered = self._fragments_before = 0
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
         self._item: str | None = None  # of the last piece of arguments …
         self._growing_one: Call | None = None  # … and the call in its place
-        self._answered: set[int] = set()
-        self._bare: set[tuple[int | None, str]] = set()  # outputs without an id: where, and what
-        self._copies: Counter[str] = Counter()
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
         self._at: Any = None  # the part whose text is being told …
@@ -614,8 +610,7 @@ class ResponsesParser(Parser):
         if not tool.output and not told and has_failed(item) and call.kind.runs_on == "provider":
             # no result may ever say it
             self.calls.progress(out, call, str(item["status"]), item.get("error"))
-        if tool.output and call.ordinal not in self._answered:
-            self._answered.add(call.ordinal)
+        if tool.output and self._outputs.answer(call):
             self._tell_output(tool, item, call, out)
 
     def _close_item(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
@@ -647,45 +642,22 @@ class ResponsesParser(Parser):
         )  # fmt: skip
 
     def _output_again(self, tool: Tool, item: dict[str, Any], index: int | None) -> bool:
-        """Is this output the same as one before? Without an id one in another place is another."""
         if id_of(item):
             return self._heard_before(item)
-        said, open_ = repr(item), self._unanswered(_called(tool)) is not None
-        again = (index, said) in self._bare and not (index is None and open_)
-        self._bare.add((index, said))
-        self._copies[said] += not again
-        return again
+        return self._outputs.is_again(tool.type, repr(item), index)
 
     def _output_copied(self, item: dict[str, Any]) -> bool:
-        """At the end outputs are said again: those without an id as often as they were told."""
-        if id_of(item):
-            return self._heard_before(item)
-        said = repr(item)
-        self._copies[said] -= 1
-        return self._copies[said] >= 0
+        return self._heard_before(item) if id_of(item) else self._outputs.is_copy(repr(item))
 
     def _output_item(self, tool: Tool, item: dict[str, Any], out: Out) -> None:
         id, _, _ = identity_of(tool, item)
-        call = self.calls.by_id(0, id) if id else None
-        if call is None:
-            call = self._unanswered(_called(tool))
+        call = self._outputs.call_of(tool.type, id)
         if call is not None:
-            self._answered.add(call.ordinal)
+            self._outputs.answer(call)
         self.calls.result(
             out, output_of(tool, item), id=id, family=tool.family, call=call,
             is_error=is_error(item), echo=item,
         )  # fmt: skip
-
-    def _unanswered(self, type_: str) -> Call | None:
-        """Calls and outputs that name none pair in order, the first with the first, by type."""
-        for call in self.calls.all[self._queued :]:
-            self._waiting[self._places.type_of(call).removesuffix("_call")].append(call)
-        self._queued = len(self.calls.all)
-        waiting = self._waiting[type_]
-        while waiting and waiting[0].ordinal in self._answered:
-            waiting.popleft()
-        named = not waiting or waiting[0].source == "natural"
-        return None if named else waiting[0]
 
     def _learn(
         self, call: Call, tool: Tool, item: dict[str, Any], index: int | None, out: Out
@@ -861,11 +833,6 @@ class ResponsesParser(Parser):
         ) if raw else None  # fmt: skip
 
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
-
-
-def _called(tool: Tool) -> str:
-    """The type of the calls that an output of this type answers, in short."""
-    return tool.type.removesuffix("_output").removesuffix("_call")
 
 
 def _message_texts(item: Any) -> list[str | None]:
