@@ -73,6 +73,8 @@ TARGETS: dict[str, Target] = {
             ("tests/providers/test_takes.py", "openai_responses/"),
         ),
     ),
+    "streamnorm/providers/openai_responses/outputs.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/places.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(
         ALL, ("tests/providers/test_responses_texts.py",)
     ),
@@ -162,7 +164,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _ENVELOPE,
     (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
     (
-        "streamnorm/providers/openai_responses/parser.py", "ResponsesParser._told_alike",
+        "streamnorm/providers/openai_responses/places.py", "Places.told_alike",
         "always: not self._alike",
     ): "the same, made anew",
     (_ITEMS, "_as_plain", "never: isinstance(value, str)"): _FOUND,

@@ -18,10 +18,9 @@ from ...core.parser import first_text
 from ...core.row import Item
 from ...events import Echo, IdSource, RunsOn
 from ...text.halves import decoded
-from ...text.written import json_text
 
 __all__ = [
-    "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "TOOLS", "Tool", "compact", "echo_of", "has_failed", "id_of",
+    "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
     "identity_of", "input_of", "is_error", "kind_of", "name_of", "output_of", "tools_by_type",
 ]  # fmt: skip
 
@@ -266,11 +265,3 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
         return None if others or needs_one else text
     value = item[fit[0]]
     return value if isinstance(value, str) else bytes(_fields(raw)[fit[0]]).decode()
-
-
-def compact(text: str) -> str:
-    """The text of a call without the spaces in which copies of it differ."""
-    try:
-        return json_text(msgspec.json.decode(text))
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

@@ -6,15 +6,14 @@
 
 Items interleave. A call is found by ``call_id`` where an item is at hand, else by ``output_index``,
 else by ``item_id`` (which some gateways change from event to event), else it is the last open one
-of its type. Every text is said up to four times (deltas, ``.done``, item, final response): copies
-of arguments are compared by ``core.calls``, those of text by ``texts``; ``items`` has a row for each
-type of tool item. A hole in ``sequence_number`` taints the open calls. The end mark is the final
-response.
+of its type: see ``places``. Every text is said up to four times (deltas, ``.done``, item, final
+response): copies of arguments are compared by ``core.calls``, those of text by ``texts``; ``items``
+has a row for each type of tool item, ``outputs`` says which output answers which call. A hole in
+``sequence_number`` taints the open calls. The end mark is the final response.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -53,7 +52,6 @@ from .items import (
     OPAQUE,
     TOOLS,
     Tool,
-    compact,
     echo_of,
     has_failed,
     id_of,
@@ -65,6 +63,8 @@ from .items import (
     output_of,
     tools_by_type,
 )
+from .outputs import Outputs
+from .places import Places
 from .texts import Texts
 
 __all__ = ["ITEMS", "PARSER", "ResponsesParser"]
@@ -252,26 +252,15 @@ class ResponsesParser(Parser):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._by_output: defaultdict[str, dict[int, Call]] = defaultdict(dict)
-        self._functions = self._by_output["function_call"]
-        self._by_item: dict[tuple[str, str], Call] = {}
-        self._types: dict[int, str] = {}  # call -> type of its item
-        self._items: dict[int, str] = {}  # call -> id of its item
-        self._queued = 0  # calls that stand in a queue by now
-        self._waiting: defaultdict[str, deque[Call]] = defaultdict(deque)
+        self._places = Places(self.calls)
+        self._functions = self._places.of_type("function_call")
+        self._outputs = Outputs(self.calls, self._places.type_of)
         self._next: int | None = None  # the number of the next event, but for pieces in between
         self._unnumbered = self._fragments_before = 0
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
-        self._added: set[int] = set()  # calls whose item was added
         self._item: str | None = None  # of the last piece of arguments …
         self._growing_one: Call | None = None  # … and the call in its place
-        self._placed: dict[int, int | None] = {}  # the place of calls that have one, or an item
-        self._places: dict[str, int | None] = {}  # item id -> output index
-        self._answered: set[int] = set()
-        self._bare: set[tuple[int | None, str]] = set()  # outputs without an id: where, and what
-        self._copies: Counter[str] = Counter()
-        self._alike: dict[tuple[str, str, str], list[Call]] = {}  # at the end, what was told
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
         self._at: Any = None  # the part whose text is being told …
@@ -319,9 +308,8 @@ class ResponsesParser(Parser):
         self._turn_away()
         self._pieces = self._texts.pieces(index, at)
         self._at, self._pieces_before = index, len(self._pieces)
-        for calls in self._by_output.values():
-            if (call := calls.get(index)) is not None and call.state < State.CLOSED:
-                self.calls.taint(call, "something else came in place of its arguments")
+        for call in self._places.open_at(index):
+            self.calls.taint(call, "something else came in place of its arguments")
 
     def _turn_away(self) -> None:
         """No part's text is being told: the next piece is looked at."""
@@ -385,11 +373,7 @@ class ResponsesParser(Parser):
 
     def _place_of(self, p: _Placed) -> int | None:
         """The output index of its item, as that was added; its own where the item is not known."""
-        return self._home_of(p.item_id or "", p.output_index)
-
-    def _home_of(self, item_id: str, index: int | None) -> int | None:
-        home = self._places.get(item_id)
-        return index if home is None else home
+        return self._places.home_of(p.item_id or "", p.output_index)
 
     def _text_said(self, p: _Said, out: Out) -> None:
         """The whole text: only what its pieces did not say is told."""
@@ -477,7 +461,7 @@ class ResponsesParser(Parser):
         """The whole arguments, code or input of a call; its item will close it."""
         text = next((t for t in (p.arguments, p.code, p.input) if t is not None), "")
         placed = p.output_index is not None or p.item_id or p.call_id
-        if not placed and len(self._growing(OF[type(p)])) > 1:  # whose all is it?
+        if not placed and len(self._places.growing(OF[type(p)])) > 1:  # whose all is it?
             self.calls.astray(wire_kind=_kind(p))
             return
         call = self._call_of(p, text, out)
@@ -507,7 +491,7 @@ class ResponsesParser(Parser):
 
     def _progress(self, p: Any, status: str, payload: Any, out: Out) -> None:
         """A status is no evidence that a call exists: without one it is told alone."""
-        call = self._known(p.output_index, p.item_id, OF[type(p)], p.call_id)
+        call = self._places.known(p.output_index, p.item_id, OF[type(p)], p.call_id)
         if call is None:
             self.scribe.note("call.unannounced", wire_kind=_kind(p))
         else:
@@ -520,57 +504,14 @@ class ResponsesParser(Parser):
         """The call that a piece or a copy of its text is of; none if it is empty and of none."""
         type_ = OF[type(p)]
         copy = isinstance(p, _Said)
-        call = self._known(p.output_index, p.item_id, type_, p.call_id, copy=copy)
+        call = self._places.known(p.output_index, p.item_id, type_, p.call_id, copy=copy)
         if call is None:
             return self._open_unannounced(p, type_, out) if text != "" else None
-        named = self._by_call_id(p.call_id, type_)
-        item = self._by_item.get((type_, p.item_id or ""))
-        if item not in (None, call) or (named not in (None, call) and call.wire_id != p.call_id):
-            self.calls.astray(wire_kind=_kind(p))  # its place is of one call, its id of another
+        if self._places.is_of_another(call, type_, p.item_id, p.call_id):
+            self.calls.astray(wire_kind=_kind(p))
             return None
         self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
         return call
-
-    def _by_call_id(self, call_id: str | None, type_: str) -> Call | None:
-        call = self.calls.by_id(0, call_id or "")
-        return call if call is not None and self._types[call.ordinal] == type_ else None
-
-    def _known(
-        self, index: int | None, item_id: str | None, type_: str, call_id: str | None = None,
-        *, copy: bool = False,
-    ) -> Call | None:  # fmt: skip
-        """By place, item, or id, or the last open one of that type, which must fit in any case."""
-        call = (
-            self._by_output[type_].get(index)  # type: ignore[arg-type]
-            or self._by_item.get((type_, item_id or ""))
-            or self._by_call_id(call_id, type_)
-        )
-        if call is None and (index is None or not item_id):
-            call = self._last_open(type_, index, copy=copy)
-        return call
-
-    def _last_open(self, type_: str, index: int | None, *, copy: bool) -> Call | None:
-        """For what names no place, or one that nobody has: then of those that have none themselves.
-
-        Servers were seen to count wrong in copies; these are compared with what is there. With several
-        open nobody knows; their items will say it all again.
-        """
-        growing = self._growing(type_)
-        if index is not None:
-            growing = [
-                call for call in growing
-                if self._placed.get(call.ordinal) is None or (copy and call.fragments)
-            ]  # fmt: skip
-        if len(growing) > 1:
-            for call in growing:
-                self.calls.taint(call, "a fragment came that does not say which call it is of")
-        return growing[-1] if growing else None
-
-    def _growing(self, type_: str) -> list[Call]:
-        return [
-            call for call in self.calls.unfinished()
-            if call.state < State.CLOSED and self._types.get(call.ordinal) == type_
-        ]  # fmt: skip
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         index, item = payload.get("output_index"), first_text(payload.get("item_id"))
@@ -578,9 +519,7 @@ class ResponsesParser(Parser):
             index = None
             if item is None:
                 return None
-        by_place = [calls[index] for calls in self._by_output.values() if index in calls]
-        by_item = (self._by_item.get((type_, item or "")) for type_ in self.TOOLS)
-        return by_place or [call for call in by_item if call is not None]
+        return self._places.named(index, item or "", self.TOOLS)
 
     def _open_unannounced(self, p: Any, type_: str, out: Out) -> Call:
         self.scribe.note("call.unannounced", wire_kind=_kind(p))
@@ -594,27 +533,14 @@ class ResponsesParser(Parser):
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
         if source == "natural":
             call.fallback = field
-        self._types[call.ordinal] = tool.type
-        self._remember(call, tool.type, index, first_text(item.get("id")))
+        self._places.opened(call, tool.type, index, first_text(item.get("id")))
         return call
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """The call of an item. What stood open in its place is void: one place is one call."""
-        for calls in self._by_output.values():
-            held = calls.get(index)  # type: ignore[arg-type]
-            if held is not None and held.state < State.CLOSED:
-                self.calls.void(held, out)
+        for held in self._places.open_at(index):
+            self.calls.void(held, out)
         return self._open(tool, item, index, out)
-
-    def _remember(self, call: Call, type_: str, index: int | None, item_id: str | None) -> None:
-        if self._types[call.ordinal] == type_ and (index is not None or item_id):
-            held = self._placed.get(call.ordinal)
-            self._placed[call.ordinal] = held if index is None else index
-        if index is not None:
-            self._by_output[type_][index] = call
-        if item_id:
-            self._by_item[type_, item_id] = call
-            self._items.setdefault(call.ordinal, item_id)
 
     # --- items ----------------------------------------------------------------------------------
 
@@ -626,7 +552,7 @@ class ResponsesParser(Parser):
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
         elif isinstance(item, dict):
-            self._places[id_of(item)] = p.output_index
+            self._places.house(id_of(item), p.output_index)
             self._told_in(item).house(p.output_index)
         self.calls.lossy = ""
 
@@ -634,14 +560,13 @@ class ResponsesParser(Parser):
         return self._thoughts if item.get("type") == "reasoning" else self._texts
 
     def _call_added(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> None:
-        call = self._find_item(tool, item, index, adding=True)
-        if call is not None and call.ordinal in self._added:  # this very item was added before
-            call = (
-                call if self.calls.restarts(call, call.wire_id, name_of(tool, item), out) else None
-            )
+        name = name_of(tool, item)
+        call = self._places.of_item(tool.type, item, index, name, adding=True)
+        if call is not None and self._places.is_added(call):  # this very item was added before
+            call = call if self.calls.restarts(call, call.wire_id, name, out) else None
         if call is None:
             call = self._open_item(tool, item, index, out)
-        self._added.add(call.ordinal)
+        self._places.add(call)
         self._learn(call, tool, item, index, out)
         call.echo = echo_of(item)
         if self.calls.lossy:
@@ -654,16 +579,17 @@ class ResponsesParser(Parser):
         """Events about an output that is still growing are progress of its call."""
         call = self.calls.by_id(0, identity_of(tool, item)[0] or "")
         if call is not None:
-            self._remember(call, tool.type, index, first_text(item.get("id")))
+            self._places.remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is None:
-            self._other_item(item, self._home_of(id_of(item), p.output_index), out)
+            self._other_item(item, self._places.home_of(id_of(item), p.output_index), out)
         elif "call" in tool.role:
             index = p.output_index
-            call = self._find_item(tool, item, index) or self._open_item(tool, item, index, out)
+            call = self._places.of_item(tool.type, item, index, name_of(tool, item))
+            call = call or self._open_item(tool, item, index, out)
             self._call_item(call, tool, item, raw, index, out)
         elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)
@@ -684,8 +610,7 @@ class ResponsesParser(Parser):
         if not tool.output and not told and has_failed(item) and call.kind.runs_on == "provider":
             # no result may ever say it
             self.calls.progress(out, call, str(item["status"]), item.get("error"))
-        if tool.output and call.ordinal not in self._answered:
-            self._answered.add(call.ordinal)
+        if tool.output and self._outputs.answer(call):
             self._tell_output(tool, item, call, out)
 
     def _close_item(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
@@ -717,80 +642,27 @@ class ResponsesParser(Parser):
         )  # fmt: skip
 
     def _output_again(self, tool: Tool, item: dict[str, Any], index: int | None) -> bool:
-        """Is this output the same as one before? Without an id one in another place is another."""
         if id_of(item):
             return self._heard_before(item)
-        said, open_ = repr(item), self._unanswered(_called(tool)) is not None
-        again = (index, said) in self._bare and not (index is None and open_)
-        self._bare.add((index, said))
-        self._copies[said] += not again
-        return again
+        return self._outputs.is_again(tool.type, repr(item), index)
 
     def _output_copied(self, item: dict[str, Any]) -> bool:
-        """At the end outputs are said again: those without an id as often as they were told."""
-        if id_of(item):
-            return self._heard_before(item)
-        said = repr(item)
-        self._copies[said] -= 1
-        return self._copies[said] >= 0
+        return self._heard_before(item) if id_of(item) else self._outputs.is_copy(repr(item))
 
     def _output_item(self, tool: Tool, item: dict[str, Any], out: Out) -> None:
         id, _, _ = identity_of(tool, item)
-        call = self.calls.by_id(0, id) if id else None
-        if call is None:
-            call = self._unanswered(_called(tool))
+        call = self._outputs.call_of(tool.type, id)
         if call is not None:
-            self._answered.add(call.ordinal)
+            self._outputs.answer(call)
         self.calls.result(
             out, output_of(tool, item), id=id, family=tool.family, call=call,
             is_error=is_error(item), echo=item,
         )  # fmt: skip
 
-    def _unanswered(self, type_: str) -> Call | None:
-        """Calls and outputs that name none pair in order, the first with the first, by type."""
-        for call in self.calls.all[self._queued :]:
-            self._waiting[self._types[call.ordinal].removesuffix("_call")].append(call)
-        self._queued = len(self.calls.all)
-        waiting = self._waiting[type_]
-        while waiting and waiting[0].ordinal in self._answered:
-            waiting.popleft()
-        named = not waiting or waiting[0].source == "natural"
-        return None if named else waiting[0]
-
-    def _find_item(
-        self, tool: Tool, item: dict[str, Any], index: int | None, *, adding: bool = False,
-        final: bool = False,
-    ) -> Call | None:  # fmt: skip
-        """By its id; else one item, which is one place, is one call whatever ids it is given."""
-        call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
-        call = self._by_call_id(call_id, tool.type)
-        if call is not None:
-            elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
-            other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
-            if final or not (elsewhere and other):
-                return call
-        call = self._known(index, item_id, tool.type) or self._nameless(tool.type)
-        if call is None or not call.name or self._items.get(call.ordinal) in (None, item_id):
-            return call
-        if call.wire_id == call_id:
-            return call
-        # Another item in its place: a gateway that changes ids, or that uses one place for all?
-        same = not adding and call.state < State.CLOSED and call.name == name_of(tool, item)
-        return call if same else None
-
-    def _nameless(self, type_: str) -> Call | None:
-        """The one call of this type of which something came before its item did."""
-        waiting = [
-            call for call in self.calls.unfinished()
-            if not call.name and call.ordinal not in self._placed
-            and self._types.get(call.ordinal) == type_
-        ]  # fmt: skip
-        return waiting[0] if len(waiting) == 1 else None
-
     def _learn(
         self, call: Call, tool: Tool, item: dict[str, Any], index: int | None, out: Out
     ) -> None:
-        self._remember(call, tool.type, index, first_text(item.get("id")))
+        self._places.remember(call, tool.type, index, first_text(item.get("id")))
         id, field, source = identity_of(tool, item)
         self.calls.hear(call, out, id=id, field=field, source=source, name=name_of(tool, item))
 
@@ -902,9 +774,11 @@ class ResponsesParser(Parser):
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
     ) -> int:
         """The call that an item of the final response says again; a new one if there is none."""
-        place = index if self._by_output[tool.type].get(index) is not None else None
-        call = self._find_item(tool, item, place, final=True)
-        call = call or self._told_alike(tool, item, raw, named)
+        name = name_of(tool, item)
+        call = self._places.of_final_item(tool.type, item, index, name)
+        if call is None:
+            text = input_of(tool, item, raw) or ""
+            call = self._places.told_alike(tool.type, name or "", text, named)
         if call is None:
             call = self._open(tool, item, None, out)
         if call.state is State.OVER:
@@ -913,18 +787,6 @@ class ResponsesParser(Parser):
         else:
             self._call_item(call, tool, item, raw, None, out)
         return call.ordinal
-
-    def _told_alike(
-        self, tool: Tool, item: dict[str, Any], raw: bytes, named: set[int]
-    ) -> Call | None:
-        """Ids may differ at the end: one that was told, says the same, and is not there otherwise."""
-        name, text = name_of(tool, item), input_of(tool, item, raw)
-        if not self._alike:
-            for call in self.calls.all:
-                key = self._types[call.ordinal], call.name, compact(call.raw)
-                self._alike.setdefault(key, []).append(call)
-        alike = self._alike.get((tool.type, name or "", compact(text or "")), [])
-        return next((call for call in alike if call.ordinal not in named), None)
 
     def _late_item(self, item: dict[str, Any], index: int, new: bool, out: Out) -> bool:
         """Messages are compared with what was told; gateways number them anew, so only as a whole.
@@ -971,11 +833,6 @@ class ResponsesParser(Parser):
         ) if raw else None  # fmt: skip
 
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
-
-
-def _called(tool: Tool) -> str:
-    """The type of the calls that an output of this type answers, in short."""
-    return tool.type.removesuffix("_output").removesuffix("_call")
 
 
 def _message_texts(item: Any) -> list[str | None]:
