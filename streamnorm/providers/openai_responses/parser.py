@@ -259,8 +259,9 @@ class ResponsesParser(Parser):
         self._unnumbered = self._fragments_before = 0
         self._counts_up = False  # some only ever say 0
         self._names: dict[int, str] = {}
-        self._item: str | None = None  # of the last piece of arguments …
-        self._growing_one: Call | None = None  # … and the call in its place
+        self._item: str | None = None  # of the last piece of arguments, …
+        self._place: int | None = None  # … its place, …
+        self._grown: Call | None = None  # … and the call there
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
         self._at: Any = None  # the part whose text is being told …
@@ -422,22 +423,22 @@ class ResponsesParser(Parser):
     # --- pieces of calls ------------------------------------------------------------------------
 
     def _arguments_piece(self, p: ArgumentsPiece, out: Out) -> None:
-        """The usual one is of the item of the one before it."""
-        call = self._functions.get(p.output_index)  # type: ignore[arg-type]
-        text = p.delta
+        """The usual one is of the place and the item of the one before it."""
+        call, text = self._grown, p.delta
         if (
-            call is not None
+            p.item_id == self._item
+            and p.output_index == self._place
+            and call is not None
             and call.state is OPEN
-            and p.item_id == self._item
             and text
             and p.call_id is None
-            and call is self._growing_one
         ):
             call.fragments.append(text)  # as Calls.append, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
         else:
             self._unusual_piece(p, out)
-            self._item, self._growing_one = p.item_id, self._functions.get(p.output_index)  # type: ignore[arg-type]
+            self._item, self._place = p.item_id, p.output_index
+            self._grown = self._functions.get(p.output_index)  # type: ignore[arg-type]
 
     def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
