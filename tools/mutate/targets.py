@@ -73,6 +73,7 @@ TARGETS: dict[str, Target] = {
             ("tests/providers/test_takes.py", "openai_responses/"),
         ),
     ),
+    "streamnorm/providers/openai_responses/numbering.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/outputs.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/places.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(

@@ -9,7 +9,7 @@ else by ``item_id`` (which some gateways change from event to event), else it is
 of its type: see ``places``. Every text is said up to four times (deltas, ``.done``, item, final
 response): copies of arguments are compared by ``core.calls``, those of text by ``texts``; ``items``
 has a row for each type of tool item, ``outputs`` says which output answers which call. A hole in
-``sequence_number`` taints the open calls. The end mark is the final response.
+``sequence_number`` taints the open calls: see ``numbering``. The end mark is the final response.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ from .items import (
     output_of,
     tools_by_type,
 )
+from .numbering import Numbers
 from .outputs import Outputs
 from .places import Places
 from .texts import Texts
@@ -255,9 +256,7 @@ class ResponsesParser(Parser):
         self._places = Places(self.calls)
         self._functions = self._places.of_type("function_call")
         self._outputs = Outputs(self.calls, self._places.type_of)
-        self._next: int | None = None  # the number of the next event, but for pieces in between
-        self._unnumbered = self._fragments_before = 0
-        self._counts_up = False  # some only ever say 0
+        self._numbers = Numbers(self.calls, self.scribe)
         self._names: dict[int, str] = {}
         self._item: str | None = None  # of the last piece of arguments, …
         self._place: int | None = None  # … its place, …
@@ -265,8 +264,7 @@ class ResponsesParser(Parser):
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
         self._at: Any = None  # the part whose text is being told …
-        self._pieces: list[str] = []  # … its pieces …
-        self._pieces_before = 0  # … and those of them that were counted
+        self._pieces: list[str] = []  # … and its pieces
         self._echoed: set[str] = set()
         self._refused = False
         self._complete = True  # what an item says without a status is all of it
@@ -298,49 +296,23 @@ class ResponsesParser(Parser):
             self._turn_to(p.output_index, at)
             if self._texts.retold(p.output_index, at, text):
                 self._turn_away()  # the next one is looked at, too
-                self._unnumbered += 1
+                self._numbers.skip()
                 return
-        self._pieces.append(text)  # also for their number: see ``numbered``
+        self._pieces.append(text)  # also for their number: see ``numbering``
         if text:
             out.append(TextDelta(text, p.output_index))
 
     def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
-        self._turn_away()
-        self._pieces = self._texts.pieces(index, at)
-        self._at, self._pieces_before = index, len(self._pieces)
+        self._at, self._pieces = index, self._texts.pieces(index, at)
+        self._numbers.watch(self._pieces)
         for call in self._places.open_at(index):
             self.calls.taint(call, "something else came in place of its arguments")
 
     def _turn_away(self) -> None:
         """No part's text is being told: the next piece is looked at."""
-        self._unnumbered += len(self._pieces) - self._pieces_before
-        self._at, self._pieces, self._pieces_before = None, [], 0
-
-    def numbered(self, number: int | None) -> None:
-        """The number of an event off the hot path. Pieces do not look at theirs: they are counted.
-
-        A number that jumps or goes back says that events are missing or moved, and nobody knows
-        whose they were. Numbers that only ever stay as they are say nothing, and none are none.
-        """
-        between = self._unnumbered + len(self._pieces) - self._pieces_before
-        between += self._fragments() - self._fragments_before
-        due = None if self._next is None else self._next + between
-        self._next = None if number is None else number + 1
-        if number is None or due is None:
-            return
-        self._counts_up = self._counts_up or number == due
-        if number > due or (number < due and self._counts_up):
-            self.scribe.note("wire.gap", expected=due, came=number)
-            self.calls.taint_open("the wire's own numbering has a hole or goes back")
-
-    def _fragments(self) -> int:
-        return sum(len(call.fragments) for call in self.calls.unfinished())
-
-    def counted(self) -> None:
-        """All that came up to here has its number."""
-        self._unnumbered, self._pieces_before = 0, len(self._pieces)
-        self._fragments_before = self._fragments()
+        self._at, self._pieces = None, []
+        self._numbers.watch(self._pieces)
 
     def _part_added(self, p: _Said, out: Out) -> None:
         """The next text may be another part of the same item."""
@@ -348,9 +320,9 @@ class ResponsesParser(Parser):
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
         number = payload.get("sequence_number") if isinstance(payload, dict) else None
-        self.numbered(number if isinstance(number, int) else None)
+        self._numbers.look(number if isinstance(number, int) else None)
         super()._unheard(payload, data, why, out)
-        self.counted()
+        self._numbers.counted()
 
     def is_loss(self, complaint: even.Complaint, value: bytes, beside: dict[str, Raw]) -> bool:
         """Most kinds have no text of a call at their top: a new field there is no loss."""
@@ -444,10 +416,10 @@ class ResponsesParser(Parser):
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
         number = p.sequence_number
         if isinstance(number, int):
-            self.numbered(number)
+            self._numbers.look(number)
         self._call_piece(p, out)
         if isinstance(number, int):
-            self.counted()
+            self._numbers.counted()
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
         call = self._call_of(p, p.delta, out)
@@ -974,9 +946,9 @@ def _number_and(handler: Handler) -> Handler:
     """The handler, behind a look at the number of its event."""
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
-        parser.numbered(payload.sequence_number)
+        parser._numbers.look(payload.sequence_number)
         handler(parser, payload, out)
-        parser.counted()
+        parser._numbers.counted()
 
     return numbered
 

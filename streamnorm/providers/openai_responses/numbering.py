@@ -1,0 +1,57 @@
+"""The numbers of events: each ``sequence_number`` that is looked at in, a note of a hole out.
+
+Pieces of text and arguments do not look at theirs, which would cost too much: what came between two
+events that do is counted from the lists that they were appended to. Rule: a number that jumps or goes
+back says that events are missing or moved, and nobody knows whose they were, so all open calls are
+tainted. Numbers that only ever stay as they are say nothing, and none are none.
+"""
+
+from __future__ import annotations
+
+from ...core.calls import Calls
+from ...notes import Scribe
+
+__all__ = ["Numbers"]
+
+
+class Numbers:
+    """The numbering of one response."""
+
+    def __init__(self, calls: Calls, scribe: Scribe) -> None:
+        self._calls = calls
+        self._scribe = scribe
+        self._next: int | None = None  # the number of the next event, but for pieces in between
+        self._counts_up = False  # some only ever say 0
+        self._unnumbered = 0  # pieces that came since, but for those in the lists …
+        self._pieces: list[str] = []  # … of the text that is being told …
+        self._pieces_before = self._fragments_before = 0  # … and of calls: those were counted
+
+    def watch(self, pieces: list[str]) -> None:
+        """Pieces of text are appended to this list from here on."""
+        self._unnumbered += len(self._pieces) - self._pieces_before
+        self._pieces, self._pieces_before = pieces, len(pieces)
+
+    def skip(self) -> None:
+        """A piece came that is in no list."""
+        self._unnumbered += 1
+
+    def look(self, number: int | None) -> None:
+        """The number of an event off the hot path."""
+        between = self._unnumbered + len(self._pieces) - self._pieces_before
+        between += self._fragments() - self._fragments_before
+        due = None if self._next is None else self._next + between
+        self._next = None if number is None else number + 1
+        if number is None or due is None:
+            return
+        self._counts_up = self._counts_up or number == due
+        if number > due or (number < due and self._counts_up):
+            self._scribe.note("wire.gap", expected=due, came=number)
+            self._calls.taint_open("the wire's own numbering has a hole or goes back")
+
+    def counted(self) -> None:
+        """All that came up to here has its number."""
+        self._unnumbered, self._pieces_before = 0, len(self._pieces)
+        self._fragments_before = self._fragments()
+
+    def _fragments(self) -> int:
+        return sum(len(call.fragments) for call in self._calls.unfinished())
