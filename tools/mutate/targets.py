@@ -74,7 +74,9 @@ TARGETS: dict[str, Target] = {
         ),
     ),
     "streamnorm/providers/openai_responses/numbering.py": Target(ALL, _RESPONSES),
-    "streamnorm/providers/openai_responses/outputs.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/outputs.py": Target(
+        ALL, (*_RESPONSES, "tests/providers/test_responses_outputs.py")
+    ),
     "streamnorm/providers/openai_responses/places.py": Target(ALL, _RESPONSES),
     "streamnorm/providers/openai_responses/texts.py": Target(
         ALL, ("tests/providers/test_responses_texts.py",)

@@ -36,7 +36,7 @@ class Outputs:
 
     def call_of(self, type_: str, id: str | None) -> Call | None:
         """The call that an output answers: the one that it names, else the first that waits."""
-        call = self._calls.by_id(0, id) if id else None
+        call = self._calls.by_id(0, id or "")
         return self._unanswered(type_) if call is None else call
 
     def is_again(self, type_: str, said: str, index: int | None) -> bool:
