@@ -262,7 +262,10 @@ class Calls:
 
     def may_go_on(self, call: Call) -> bool:
         """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
-        return call.kind.key is not None or call.of_objects or call.raw.strip() == "{}"
+        if call.kind.key is not None or call.of_objects:
+            return True
+        # Asked at every word for the end: a long text is not joined each time.
+        return self._size(call) <= 64 and call.raw.strip() == "{}"
 
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""

@@ -18,6 +18,7 @@ payload names: those calls, or all open ones, are tainted (``core.calls``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -233,7 +234,8 @@ class Parser:
         if not isinstance(payload, dict) or any(word in data for word in self.CALL_WORDS):
             return True
         kind = payload.get(self.TYPE_FIELD, payload.get("type"))
-        unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or _is_near(kind, type(self)))
+        tags = frozenset(map(str, _tags(type(self))))
+        unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or _is_near(kind, tags))
         return unread or bool(self._loss) or self.calls_named(payload) is not None
 
     def _doubt(self, payload: Any, why: str) -> None:
@@ -394,11 +396,12 @@ def _tags(parser: type[Parser]) -> set[Any]:
     return {kind.__struct_config__.tag for kind in parser.KINDS}  # type: ignore[attr-defined]
 
 
-def _is_near(kind: str, parser: type[Parser]) -> bool:
+@lru_cache(maxsize=256)
+def _is_near(kind: str, tags: frozenset[str]) -> bool:
     """Is this a kind of the wire, or one with a letter or two changed?"""
     from difflib import get_close_matches
 
-    return bool(get_close_matches(kind[:80], map(str, _tags(parser)), 1, 0.94))
+    return bool(get_close_matches(kind[:80], tags, 1, 0.94))
 
 
 def plainly(data: bytes) -> Any:
