@@ -34,6 +34,7 @@ from .events import (
     Event,
     Failed,
     Finish,
+    Media,
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
     from .takes.recorder import Recorder as Recorder
     from .telemetry import Telemetry as Telemetry
     from .telemetry import observe as observe
-    from .tools import Media as Media
+    from .tools import File as File
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
     from .tools import ToolResult as ToolResult
@@ -118,7 +119,7 @@ _LAZY = {
     "History": "history",
     "HistoryError": "history",
     "LoopGuard": "agent.circles",
-    "Media": "tools",
+    "File": "tools",
     "MemoryHistory": "history",
     "PartialArgs": "ui.preview",
     "PersistEachCall": "agent.persist",
@@ -190,6 +191,7 @@ __all__ = [
     "Citation",
     "Usage",
     "Finish",
+    "Media",
     "Failed",
     "Unrecognized",
     "Provenance",
@@ -202,7 +204,7 @@ __all__ = [
     "Tool",
     "ToolChoice",
     "ToolResult",
-    "Media",
+    "File",
     "Conversation",
     "Turn",
     "Text",

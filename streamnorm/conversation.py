@@ -39,7 +39,7 @@ from .fold import (
     RunText,
     echoes_of,
 )
-from .tools import Media, ToolResult
+from .tools import File, ToolResult
 
 __all__ = ["Conversation", "Part", "Reasoning", "Text", "Turn"]
 
@@ -78,7 +78,7 @@ class Reasoning(msgspec.Struct, frozen=True, tag_field="kind", tag="reasoning"):
         _only(self.text, str, "a Reasoning has a text")
 
 
-Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | Media
+Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | File
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ class Turn(msgspec.Struct, frozen=True):
             raise UsageError(f"a turn is of {', '.join(_ROLES)}, not of {self.role!r}")
         _only(self.parts, tuple, 'parts are a tuple, such as Turn("user", (Text("Hello"),))')
         for part in self.parts:
-            _only(part, Part, "a part is a Text, Reasoning, ToolCall, ToolResult or Media")
+            _only(part, Part, "a part is a Text, Reasoning, ToolCall, ToolResult or File")
 
     @classmethod
     def from_events(cls, events: Iterable[Event], *, choice: int = 0) -> Turn:
@@ -249,10 +249,10 @@ class Conversation(msgspec.Struct):
         """All of it as JSON, echoes and media too; nothing is lost."""
         return msgspec.json.encode(self)
 
-    def user(self, *parts: str | Media | Text) -> Conversation:
+    def user(self, *parts: str | File | Text) -> Conversation:
         """The user says something."""
         for part in parts:
-            _only(part, str | Text | Media, "what a user says is text or Media")
+            _only(part, str | Text | File, "what a user says is text or File")
         return self.add(Turn("user", tuple(Text(p) if isinstance(p, str) else p for p in parts)))
 
     def assistant(self, said: str | Turn | Iterable[Event]) -> Conversation:

@@ -9,6 +9,8 @@ msgspec structs, because building one costs a tenth of a frozen dataclass (``mak
 ``echo`` is what the wire wants back with that part, in the wire's own words (a thinking signature,
 an encrypted reasoning item, an item id). It is absent from the JSON unless the wire gave one, and
 an event may carry an empty ``text`` only to bring it.
+
+``agent`` is who spoke, where several voices share a stream; None where there is one.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ __all__ = [
     "Event",
     "Failed",
     "Finish",
+    "Media",
     "Provenance",
     "ProviderToolResult",
     "ReasoningDelta",
@@ -98,6 +101,7 @@ class TextDelta(_Event, frozen=True, gc=False, tag="text_delta"):
     part: int = 0
     choice: int = 0
     echo: Echo | UnsetType = UNSET
+    agent: str | None = None
 
 
 class ReasoningDelta(_Event, frozen=True, gc=False, tag="reasoning_delta"):
@@ -108,6 +112,24 @@ class ReasoningDelta(_Event, frozen=True, gc=False, tag="reasoning_delta"):
     part: int = 0
     choice: int = 0
     echo: Echo | UnsetType = UNSET
+    agent: str | None = None
+
+
+class Media(_Event, frozen=True, gc=False, tag="media"):
+    """A picture, a sound or a file that the model made: its bytes as they came, or where they are.
+
+    What comes in pieces (a voice) is told in pieces, which belong together by ``part``; in JSON the
+    bytes are base64.
+    """
+
+    kind: ClassVar[Literal["media"]] = "media"
+    part: int
+    mime_type: str
+    data: bytes | None = None
+    url: str | None = None
+    choice: int = 0
+    echo: Echo | UnsetType = UNSET
+    agent: str | None = None
 
 
 class ToolCallStart(_Event, frozen=True, gc=False, tag="tool_call_start"):
@@ -119,6 +141,7 @@ class ToolCallStart(_Event, frozen=True, gc=False, tag="tool_call_start"):
     name: str
     family: str = "function"
     runs_on: RunsOn = "client"
+    agent: str | None = None
 
 
 class ToolCallDelta(_Event, frozen=True, gc=False, tag="tool_call_delta"):
@@ -127,6 +150,7 @@ class ToolCallDelta(_Event, frozen=True, gc=False, tag="tool_call_delta"):
     kind: ClassVar[Literal["tool_call_delta"]] = "tool_call_delta"
     call: int
     text: str
+    agent: str | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True, gc=False):
@@ -166,6 +190,7 @@ class ToolCall(_Event, frozen=True, gc=False, tag="tool_call"):
     choice: int = 0
     provenance: Provenance = Provenance("natural")
     echo: Echo | None = None
+    agent: str | None = None
 
     @property
     def checksum(self) -> str:
@@ -197,6 +222,7 @@ class BrokenToolCall(_Event, frozen=True, gc=False, tag="broken_tool_call"):
     choice: int = 0
     provenance: Provenance = Provenance("natural")
     echo: Echo | UnsetType = UNSET
+    agent: str | None = None
 
     @property
     def goes_back(self) -> bool:
@@ -302,6 +328,7 @@ Event: TypeAlias = (
     StreamStart
     | TextDelta
     | ReasoningDelta
+    | Media
     | ToolCallStart
     | ToolCallDelta
     | ToolCall
@@ -322,7 +349,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     """An event as plain values, with its ``kind``.
 
     >>> event_to_dict(TextDelta("hi"))
-    {'kind': 'text_delta', 'text': 'hi', 'part': 0, 'choice': 0}
+    {'kind': 'text_delta', 'text': 'hi', 'part': 0, 'choice': 0, 'agent': None}
     """
     plain: dict[str, Any] = msgspec.to_builtins(_told(event))
     return plain
@@ -341,7 +368,7 @@ def event_from_dict(plain: dict[str, Any]) -> Event:
     """The event that ``event_to_dict`` described.
 
     >>> event_from_dict({"kind": "text_delta", "text": "hi"})
-    TextDelta(text='hi', part=0, choice=0, echo=UNSET)
+    TextDelta(text='hi', part=0, choice=0, echo=UNSET, agent=None)
     """
     event: Event = msgspec.convert(plain, Event)
     return event
@@ -351,6 +378,6 @@ def event_to_json(event: Event) -> bytes:
     """One line of tagged JSON.
 
     >>> event_to_json(ToolCallDelta(0, '{"a"'))
-    b'{"kind":"tool_call_delta","call":0,"text":"{\\\\"a\\\\""}'
+    b'{"kind":"tool_call_delta","call":0,"text":"{\\\\"a\\\\"","agent":null}'
     """
     return msgspec.json.encode(_told(event))

@@ -17,7 +17,7 @@ from .errors import EncodeError
 from .events import BrokenToolCall, ToolCall
 from .text.written import json_text
 
-__all__ = ["Media", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of"]
+__all__ = ["File", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of"]
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
@@ -160,10 +160,10 @@ class ToolChoice(msgspec.Struct, frozen=True):
         return cls("allowed", names)
 
 
-class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
+class File(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
     """Bytes with a type: an image, a sound, a video or a document.
 
-    >>> Media(b"...", "image/png").modality
+    >>> File(b"...", "image/png").modality
     'image'
     """
 
@@ -175,7 +175,7 @@ class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
         if not isinstance(self.data, bytes) or not isinstance(self.type, str):
             wrong = self.type if isinstance(self.data, bytes) else self.data
             raise EncodeError(
-                f"Media is bytes and their type, such as Media(b'…', 'image/png'), not "
+                f"File is bytes and their type, such as File(b'…', 'image/png'), not "
                 f"{type(wrong).__name__}"
             )
 
@@ -191,8 +191,8 @@ class Media(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
         return f"Binary content of type {self.type} was processed."
 
 
-Output: TypeAlias = Any  # text, a JSON value, Media, or a list of texts and Media
-Piece: TypeAlias = str | Media
+Output: TypeAlias = Any  # text, a JSON value, File, or a list of texts and File
+Piece: TypeAlias = str | File
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
@@ -216,7 +216,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
     def for_call(
         cls, call: ToolCall, output: Output, is_error: bool = False, *, inline: bool = True
     ) -> ToolResult:
-        """The result of ``call``: text, a JSON value, bytes or ``Media``, or a list of those.
+        """The result of ``call``: text, a JSON value, bytes or ``File``, or a list of those.
 
         >>> call = ToolCall(0, "call_1", "weather", {}, "")
         >>> ToolResult.for_call(call, {"celsius": 7}).text
@@ -236,15 +236,15 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="kind", tag="result"):
     def text(self) -> str:
         """The output as text; media are summarised."""
         if self.pieces:
-            return "\n".join(p.summary if isinstance(p, Media) else p for p in self.pieces)
+            return "\n".join(p.summary if isinstance(p, File) else p for p in self.pieces)
         if isinstance(self.value, str):
             return self.value
         return "" if self.value is None else json_text(self.value)
 
     @property
-    def media(self) -> list[Media]:
+    def media(self) -> list[File]:
         """The media in the output, in order."""
-        return [piece for piece in self.pieces if isinstance(piece, Media)]
+        return [piece for piece in self.pieces if isinstance(piece, File)]
 
 
 def only_whole(call: Any, who: str) -> ToolCall:
@@ -265,15 +265,15 @@ def only_whole(call: Any, who: str) -> ToolCall:
 def _pieces(output: Output, name: str) -> tuple[Piece, ...]:
     """An output that has media in it, piece by piece; nothing for any other."""
     items = list(output) if isinstance(output, tuple | list) else [output]
-    if not any(isinstance(item, Media | bytes | bytearray | memoryview) for item in items):
+    if not any(isinstance(item, File | bytes | bytearray | memoryview) for item in items):
         return ()
     return tuple(_piece(item, name) for item in items)
 
 
 def _piece(item: Any, name: str) -> Piece:
     if isinstance(item, bytes | bytearray | memoryview):
-        return Media(bytes(item), "application/octet-stream")
-    if isinstance(item, Media):
+        return File(bytes(item), "application/octet-stream")
+    if isinstance(item, File):
         return item
     plain = _plain(item, name)
     return plain if isinstance(plain, str) else json_text(plain)
@@ -288,7 +288,7 @@ def _plain(output: Output, name: str) -> Any:
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise EncodeError(
             f"the output of {name!r} cannot be written as JSON ({error}); return text, plain JSON "
-            "values, bytes or Media"
+            "values, bytes or File"
         ) from error
     return plain
 

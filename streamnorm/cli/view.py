@@ -16,6 +16,7 @@ from ..events import (
     Event,
     Failed,
     Finish,
+    Media,
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
@@ -83,6 +84,8 @@ class View:
                 self._progress(event)
             case ProviderToolResult():
                 self._result(event)
+            case Media():
+                self._media(event)
             case Citation():
                 self._citation(event)
             case Usage():
@@ -206,6 +209,10 @@ class View:
         known = [clean(fact) for fact in (event.model, event.response_id) if fact]
         line = self._style.signs.dot.join([clean(event.provider), *known])
         self._line(self._style.bold(self._cut(line)))
+
+    def _media(self, event: Media) -> None:
+        what = f"{len(event.data):,} bytes" if event.data is not None else clean(event.url or "")
+        self._line(self._cut(f"{self._style.signs.cite} {clean(event.mime_type)}: {what}"))
 
     def _citation(self, event: Citation) -> None:
         line = f"{self._style.signs.cite} {_source(event.payload)}"

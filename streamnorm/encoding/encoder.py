@@ -15,7 +15,7 @@ from ..conversation import Reasoning, Text
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
 from ..text.written import json_text
-from ..tools import Media, Tool, ToolChoice, ToolResult
+from ..tools import File, Tool, ToolChoice, ToolResult
 from .ids import Grammar
 from .names import PLAIN, Rule
 from .schemas import ANY_KEYWORD, Dialect, Dropped
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 
     called: Called
     result: ToolResult
-    beside: tuple[Media, ...] = ()
+    beside: tuple[File, ...] = ()
 
     @property
     def text(self) -> str:
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
         return text
 
     @property
-    def pieces(self) -> tuple[str | Media, ...]:
+    def pieces(self) -> tuple[str | File, ...]:
         """Texts and media, in order; media that are not to be sent are described."""
         if not self.result.pieces:
             return (self.result.text,) if self.result.text else ()
@@ -81,7 +81,7 @@ class Answer(NamedTuple):
         return (self.result.text,)
 
 
-Spoken: TypeAlias = Text | Reasoning | Called | ProviderToolResult | Media
+Spoken: TypeAlias = Text | Reasoning | Called | ProviderToolResult | File
 
 
 class Said(NamedTuple):
@@ -102,12 +102,12 @@ class Said(NamedTuple):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def pieces(self) -> list[Text | Media]:
+    def pieces(self) -> list[Text | File]:
         """The texts and media of what a client said."""
-        return [part for part in self.parts if isinstance(part, Text | Media)]
+        return [part for part in self.parts if isinstance(part, Text | File)]
 
     @property
-    def pictures(self) -> tuple[Media, ...]:
+    def pictures(self) -> tuple[File, ...]:
         """The pictures that follow the results."""
         return tuple(media for answer in self.answers for media in answer.beside)
 

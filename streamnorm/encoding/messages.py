@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..conversation import Text
-from ..tools import Media
+from ..tools import File
 from .encoder import Entry
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "gathered", "media", "media_of", "type_of", "under",
 ]  # fmt: skip
 
-Piece: TypeAlias = Text | Media
+Piece: TypeAlias = Text | File
 Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
 Returned: TypeAlias = tuple[Any, bool]  # what a tool gave, and whether that is an error
 
@@ -427,15 +427,15 @@ def as_object(holder: Entry, key: str) -> bool:
     return True
 
 
-def media(data: Any, type: Any, name: Any = None) -> Media:
-    """Media whose bytes are written as base64, or stand there as they are."""
+def media(data: Any, type: Any, name: Any = None) -> File:
+    """File whose bytes are written as base64, or stand there as they are."""
     if not isinstance(type, str):
         raise TypeError("media without a type")
     plain = data if isinstance(data, bytes) else base64.b64decode(data, validate=True)
-    return Media(plain, type, name if isinstance(name, str) else None)
+    return File(plain, type, name if isinstance(name, str) else None)
 
 
-def media_of(uri: str, name: Any = None) -> Media | None:
+def media_of(uri: str, name: Any = None) -> File | None:
     """The media in a data URI; None for an address, whose content nobody has.
 
     >>> media_of("data:image/png;base64,aGk=").data

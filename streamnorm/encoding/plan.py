@@ -17,7 +17,7 @@ import msgspec
 from ..conversation import Conversation, Reasoning, Text, Turn
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
-from ..tools import Media, Tool, ToolChoice, ToolResult, only_whole
+from ..tools import File, Tool, ToolChoice, ToolResult, only_whole
 from .declare import tool_fields
 from .encoder import Answer, Body, Called, Encoder, Entry, Said, Spoken
 from .ids import Ids
@@ -80,7 +80,7 @@ def prepare_results(encoder: Encoder, names: Names, results: Sequence[ToolResult
 
 
 def _answer(encoder: Encoder, called: Called, result: ToolResult) -> Answer:
-    """Media as they are wanted: in the result, described, or described and shown beside it."""
+    """File as they are wanted: in the result, described, or described and shown beside it."""
     wish = encoder.options.images
     if wish == "native" or not result.media or not result.inline:
         return Answer(called, result)
@@ -138,7 +138,7 @@ class _Plan:
         self.system.append(turn.text)
 
     def _user(self, turn: Turn, where: str) -> None:
-        parts = tuple(part for part in turn.parts if isinstance(part, Text | Media))
+        parts = tuple(part for part in turn.parts if isinstance(part, Text | File))
         if parts:
             self._talk.append(Said("user", parts))
 

@@ -26,7 +26,7 @@ from ..conversation import Turn
 from ..errors import UsageError
 from ..events import Provenance
 from ..text.written import in_base64, json_ascii
-from ..tools import Media
+from ..tools import File
 from .errors import NotStorable, StoreCorrupt
 from .settled import Claim, Settled
 from .spool import Artifact
@@ -36,7 +36,7 @@ __all__ = ["settled_from_bytes", "settled_to_bytes", "turn_from_bytes", "turn_to
 MARK = "$"
 _half = re.compile(r"[\ud800-\udfff]").search
 _turns = msgspec.json.Decoder(Turn).decode
-_RECORDS: dict[str, type[Any]] = {"media": Media, "artifact": Artifact}
+_RECORDS: dict[str, type[Any]] = {"media": File, "artifact": Artifact}
 
 
 def turn_to_bytes(turn: Turn) -> bytes:
@@ -131,7 +131,7 @@ _PACK: dict[type, Callable[[Any], Any]] = {
     dict: _pack_object,
     list: _pack_list,
     tuple: _pack_list,
-    Media: _pack_record,
+    File: _pack_record,
     Artifact: _pack_record,
 }
 

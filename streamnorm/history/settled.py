@@ -32,12 +32,12 @@ from ..events import Provenance, ToolCall
 from ..text.canonical import checksum
 from ..text.exact import Refused, parse
 from ..text.written import json_text
-from ..tools import Media, ToolResult, only_whole
+from ..tools import File, ToolResult, only_whole
 from .spool import Artifact, Spool
 
 __all__ = ["Claim", "Results", "Settled", "as_results", "fresh"]
 
-Results: TypeAlias = str | Artifact | Media | tuple[Artifact | Media, ...] | None
+Results: TypeAlias = str | Artifact | File | tuple[Artifact | File, ...] | None
 
 HANDLE = (
     "[not shown: {what}. Read it with artifact_head, artifact_tail, artifact_grep, artifact_read or "
@@ -90,7 +90,7 @@ class Settled:
         id: str,
         name: str,
         arguments: dict[str, Any] | str,
-        results: Results | Sequence[Artifact | Media] = None,
+        results: Results | Sequence[Artifact | File] = None,
         *,
         inline: bool = True,
         error: str | None = None,
@@ -120,7 +120,7 @@ class Settled:
 
     @classmethod
     def of(
-        cls, call: ToolCall, results: Results | Sequence[Artifact | Media] = None, **more: Any
+        cls, call: ToolCall, results: Results | Sequence[Artifact | File] = None, **more: Any
     ) -> Settled:
         """The record of a call that was heard; ``more`` are the other fields."""
         call = only_whole(call, "a record is of")
@@ -208,11 +208,11 @@ class Settled:
         if isinstance(output, str):
             return f"{note}\n{output}"
         items = output if isinstance(output, list) else [output]
-        if any(isinstance(item, Media) for item in items):
+        if any(isinstance(item, File) for item in items):
             return [note, *items]
         return {"note": note, "output": output}
 
-    def _shown(self, item: str | Artifact | Media, spool: Spool) -> Any:
+    def _shown(self, item: str | Artifact | File, spool: Spool) -> Any:
         if not isinstance(item, Artifact):
             return item
         if not self.inline:
@@ -227,10 +227,10 @@ def as_results(value: Any, spool: Spool) -> Results:
     >>> as_results({"celsius": 7}, Spool()).content
     b'{"celsius":7}'
     """
-    if isinstance(value, Artifact | Media):
+    if isinstance(value, Artifact | File):
         return value
-    if isinstance(value, list | tuple) and any(isinstance(i, Artifact | Media) for i in value):
-        return tuple(i if isinstance(i, Artifact | Media) else spool.put(i) for i in value)
+    if isinstance(value, list | tuple) and any(isinstance(i, Artifact | File) for i in value):
+        return tuple(i if isinstance(i, Artifact | File) else spool.put(i) for i in value)
     return spool.put(value)
 
 
@@ -268,7 +268,7 @@ def _object(arguments: Any, name: str) -> dict[str, Any]:
 
 def _shaped(results: Any, from_artifact_tool: bool) -> Results:
     if isinstance(results, list | tuple):
-        if not all(isinstance(item, Artifact | Media) for item in results):
+        if not all(isinstance(item, Artifact | File) for item in results):
             raise UsageError("a list of results holds artifacts or media; make others with a Spool")
         results = tuple(results)
     if isinstance(results, str) != from_artifact_tool and results is not None:
@@ -276,6 +276,6 @@ def _shaped(results: Any, from_artifact_tool: bool) -> Results:
             "plain text is the result of an artifact tool, and only that: "
             "put what other tools give into an Artifact"
         )
-    if not isinstance(results, str | Artifact | Media | tuple | None):
+    if not isinstance(results, str | Artifact | File | tuple | None):
         raise UsageError(f"results are artifacts or media, not {type(results).__name__}")
     return results

@@ -188,7 +188,7 @@ def as_bytes(content: Any) -> tuple[bytes, Form]:
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"content of type {type(content).__name__} cannot be kept ({error}); "
-            "give text, bytes, Media or a JSON value"
+            "give text, bytes, File or a JSON value"
         ) from error
 
 

@@ -26,12 +26,12 @@ from ..events import Provenance, ProviderToolResult, ToolCall
 from ..fold import Decision, denial
 from ..text.exact import Refused, parse
 from ..text.written import json_text
-from ..tools import Media, ToolResult
+from ..tools import File, ToolResult
 
 __all__ = ["BadBody", "Inbox", "from_ag_ui", "from_ai_sdk", "from_plain", "parse_body"]
 
 Json: TypeAlias = dict[str, Any]
-Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | Media
+Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | File
 
 LONGEST_ID = 512
 _data_url = re.compile(
@@ -317,12 +317,12 @@ def _ag_result(message: Json | None, where: str) -> tuple[Any, bool] | None:
         return None
     is_error = bool(message.get("error")) or _ours(message.get("metadata")).get("isError") is True
     pieces = _ag_content(message, where)
-    if any(isinstance(piece, Media) for piece in pieces):
+    if any(isinstance(piece, File) for piece in pieces):
         return [p.text if isinstance(p, Text) else p for p in pieces], is_error
     return "".join(piece.text for piece in pieces if isinstance(piece, Text)), is_error
 
 
-def _ag_content(message: Json, where: str) -> list[Text | Media]:
+def _ag_content(message: Json, where: str) -> list[Text | File]:
     content = message.get("content")
     if isinstance(content, str):
         return [Text(content)]
@@ -331,13 +331,13 @@ def _ag_content(message: Json, where: str) -> list[Text | Media]:
     return [_ag_part(_object(p, f"{where}.content[{n}]"), where) for n, p in enumerate(content)]
 
 
-def _ag_part(part: Json, where: str) -> Text | Media:
+def _ag_part(part: Json, where: str) -> Text | File:
     if part.get("type") == "text":
         return Text(_text(part, "text", where))
     source = _object(part.get("source"), f"{where}.source")
     value = _text(source, "value", f"{where}.source")
     if source.get("type") == "data":
-        return Media(_base64(value, where), _text(source, "mimeType", f"{where}.source"))
+        return File(_base64(value, where), _text(source, "mimeType", f"{where}.source"))
     return Text(f"[{part.get('type')}: {value}]")
 
 
@@ -521,7 +521,7 @@ def _system(inbox: Inbox, text: str, where: str, allowed: bool) -> None:
         inbox.conversation.system = f"{before}\n{text}" if before else text
 
 
-def _file(part: Json, where: str) -> Text | Media:
+def _file(part: Json, where: str) -> Text | File:
     """The bytes of a data URL. Nothing is fetched: any other address is told as text."""
     url = _text(part, "url", where)
     match = _data_url(url)
@@ -531,7 +531,7 @@ def _file(part: Json, where: str) -> Text | Media:
     media = part.get("mediaType") if isinstance(part.get("mediaType"), str) else type
     raw = _base64(data, where) if encoded else data.encode()
     name = part.get("filename")
-    return Media(raw, media or "text/plain", name if isinstance(name, str) else None)
+    return File(raw, media or "text/plain", name if isinstance(name, str) else None)
 
 
 def _base64(text: str, where: str) -> bytes:

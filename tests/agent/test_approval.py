@@ -19,8 +19,8 @@ from streamnorm import (
     Conversation,
     Decision,
     Denied,
+    File,
     LoopGuard,
-    Media,
     PersistEachCall,
     Settled,
     Stop,
@@ -459,7 +459,7 @@ async def test_the_program_has_its_say_on_what_will_run(store, persist, bank):
     [
         ("ok", f'{CHANGED}{{"euro":3}}\nok'),
         ([1], {"note": CHANGED + '{"euro":3}', "output": [1]}),
-        (Media(b"x", "image/png"), [CHANGED + '{"euro":3}', Media(b"x", "image/png")]),
+        (File(b"x", "image/png"), [CHANGED + '{"euro":3}', File(b"x", "image/png")]),
     ],
 )
 async def test_whatever_a_tool_gives_it_is_said_what_it_was_run_with(given, expected):

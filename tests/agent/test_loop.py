@@ -21,7 +21,7 @@ from streamnorm.encoding.pairs import UNAVAILABLE
 from streamnorm.errors import UsageError
 from streamnorm.history import ConversationMoved, HistoryConflict, MemoryHistory
 from streamnorm.testing import call, cut, finish, say, script, turns
-from streamnorm.tools import Media, Tool
+from streamnorm.tools import File, Tool
 from tests.agent.models import TWO, Model, add, both, echo, fail, outputs, ran
 from tests.encoding.pairing_rules import RULES
 
@@ -271,7 +271,7 @@ async def test_what_cannot_be_sent_is_an_error_result():
 
 @both
 async def test_handlers_may_return_text_json_bytes_and_media():
-    picture = Media(b"\x89PNG", "image/png")
+    picture = File(b"\x89PNG", "image/png")
     given = {
         "t": "text",
         "j": {"a": [1]},
@@ -283,7 +283,7 @@ async def test_handlers_may_return_text_json_bytes_and_media():
     tools = [(Tool(name), lambda said, value=value: value) for name, value in given.items()]
     model = Model(script(*[call(name) for name in given]), script(say("ok")))
     run, _ = await ran(ToolLoop(model, tools))
-    binary = [Media(b"\0", "application/octet-stream")]
+    binary = [File(b"\0", "application/octet-stream")]
     assert outputs(run) == ["text", {"a": [1]}, binary, [picture], [picture, "and"], None]
 
 

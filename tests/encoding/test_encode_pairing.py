@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from streamnorm import (
     Conversation,
     EncodeError,
-    Media,
+    File,
     Provenance,
     Reasoning,
     Text,
@@ -164,7 +164,7 @@ def assert_paired(target: str, body: dict[str, Any], own: bool) -> list[Said]:
 
 # --- conversations --------------------------------------------------------------------------------
 
-PNG = Media(b"\x89PNG", "image/png")
+PNG = File(b"\x89PNG", "image/png")
 ECHO = "an-echo-that-only-its-own-provider-may-hear"
 ids = st.sampled_from(["functions.x:0", "x", "call_1"]) | st.text(min_size=1, max_size=70)
 values = st.recursive(

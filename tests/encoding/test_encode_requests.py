@@ -10,7 +10,7 @@ import pytest
 from streamnorm import (
     Conversation,
     EncodeError,
-    Media,
+    File,
     Normalizer,
     Provenance,
     ProviderToolResult,
@@ -25,9 +25,9 @@ from streamnorm.wire import provider
 from tests.conftest import CALLING, RECORDINGS, load
 from tools.golden_requests import files
 
-PNG = Media(b"\x89PNG", "image/png")
-PDF = Media(b"%PDF", "application/pdf", "paper (1).pdf")
-ODD = Media(b"?", "application/x-odd")
+PNG = File(b"\x89PNG", "image/png")
+PDF = File(b"%PDF", "application/pdf", "paper (1).pdf")
+ODD = File(b"?", "application/x-odd")
 
 
 def call(id: str = "call_1", name: str = "f", wire: str = "", **more: Any) -> ToolCall:

@@ -10,7 +10,7 @@ import pytest
 from streamnorm import (
     Conversation,
     EncodeError,
-    Media,
+    File,
     ToolResult,
     Turn,
     Wire,
@@ -22,7 +22,7 @@ from streamnorm.events import BrokenToolCall, ProviderToolResult, ToolCall, Tool
 from tests.conftest import CALLING
 from tests.providers.streams import Responses, heard
 
-PNG = Media(b"\x89PNG", "image/png")
+PNG = File(b"\x89PNG", "image/png")
 PICTURE = "iVBORw=="
 SUMMARY = "Binary content of type image/png was processed."
 FOUNDRY = (

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamnorm import Media, Text, ToolCall, ToolResult, Turn, Usage
+from streamnorm import File, Text, ToolCall, ToolResult, Turn, Usage
 from streamnorm.errors import UsageError
 from streamnorm.history import (
     CommitConflict,
@@ -81,7 +81,7 @@ async def test_turns_come_back_in_order(history):
 
 async def test_bytes_come_back_exactly(history):
     turns = [
-        Turn("user", (Text("\0 \ud800 \udc00\ud83d"), Media(bytes(range(256)), "image/png", "x\0"))),
+        Turn("user", (Text("\0 \ud800 \udc00\ud83d"), File(bytes(range(256)), "image/png", "x\0"))),
         Turn("assistant", (NASTY,), provider="p", usage=Usage(1, raw={"z": 1, "a": {"$": 2}}),
              echo={"deep": [[b"\0"]]}),
         Turn("tool", (ToolResult.for_call(NASTY, {"z": [2**70, -0.0, 1e-300], "a": None}),)),
@@ -104,7 +104,7 @@ async def test_bytes_come_back_exactly(history):
 @pytest.mark.parametrize("kind", ON_DISK)
 def test_any_turn_comes_back(kind, text, arguments, output, data, tmp_path_factory):
     one = ToolCall(0, text or "x", text or "y", arguments, text)
-    turns = [Turn("user", (Text(text), Media(data, "audio/wav"))), Turn("assistant", (one,))]
+    turns = [Turn("user", (Text(text), File(data, "audio/wav"))), Turn("assistant", (one,))]
     with suppress(UsageError):  # half a surrogate pair cannot be sent, and is no result
         turns.append(Turn("tool", (ToolResult.for_call(one, [output]),)))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm import Media, ToolCall, event_to_dict, event_to_json
+from streamnorm import File, ToolCall, event_to_dict, event_to_json
 from streamnorm.errors import UsageError
 from streamnorm.history.errors import StoreCorrupt
 from streamnorm.history.rows import settled_from_bytes, settled_to_bytes
@@ -17,7 +17,7 @@ from streamnorm.history.settled import Settled, as_results
 from streamnorm.history.spool import Artifact, Spool
 
 CALL = ToolCall(0, "call_1", "weather", {"city": "Oslo"}, '{"city":"Oslo"}')
-PICTURE = Media(b"\x89PNG", "image/png")
+PICTURE = File(b"\x89PNG", "image/png")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ results = st.one_of(
     any_text.map(Artifact.of),
     st.binary().map(Artifact.of),
     json_values.filter(lambda v: not isinstance(v, str | bytes)).map(lambda v: Artifact.of([v])),
-    st.lists(st.binary().map(lambda b: Media(b, "image/png")) | any_text.map(Artifact.of)),
+    st.lists(st.binary().map(lambda b: File(b, "image/png")) | any_text.map(Artifact.of)),
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm import Conversation, Media, Text, ToolCall, ToolResult, Turn, UnansweredCall
+from streamnorm import Conversation, File, Text, ToolCall, ToolResult, Turn, UnansweredCall
 from streamnorm.errors import UsageError
 from streamnorm.history.transcript import from_jsonl, from_messages, to_jsonl, to_messages
 from streamnorm.testing import call, finish, say, script, think
@@ -17,7 +17,7 @@ PROVIDERS = [
     "anthropic", "azure_foundry", "bedrock", "cohere", "gemini", "gemini_interactions", "mistral",
     "ollama", "openai_chat", "openai_responses",
 ]  # fmt: skip
-PICTURE = Media(b"\x89PNG", "image/png")
+PICTURE = File(b"\x89PNG", "image/png")
 
 
 def heard(provider, *steps):
@@ -38,7 +38,7 @@ def session(provider):
 texts = any_text
 parts = st.one_of(
     st.builds(Text, texts),
-    st.builds(Media, st.binary(), texts, st.none() | texts),
+    st.builds(File, st.binary(), texts, st.none() | texts),
     st.builds(
         lambda id, name, arguments, raw: ToolCall(0, id, name, arguments, raw),
         texts, texts, st.dictionaries(texts, json_values, max_size=3), texts,
@@ -111,7 +111,7 @@ def test_every_recorded_answer_is_read_and_written_again_as_it_was(provider):
             assert read.report == (), path.name
 
 
-CSV = Media(b"a,b\n1,2\n", "text/csv", "rows")
+CSV = File(b"a,b\n1,2\n", "text/csv", "rows")
 
 
 @pytest.mark.parametrize(

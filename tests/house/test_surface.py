@@ -20,6 +20,7 @@ LIBRARY = [p for p in (ROOT / "streamnorm").rglob("*.py") if p.parent.name not i
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 EVENTS = {
+    "Media",
     "BrokenToolCall", "Citation", "Event", "Failed", "Finish", "Provenance", "ProviderToolResult",
     "ReasoningDelta", "StreamStart", "TextDelta", "ToolCall", "ToolCallDelta", "ToolCallStart",
     "ToolEnded", "ToolProgress", "ToolStarted", "Unrecognized", "Usage", "event_from_dict",
@@ -42,7 +43,7 @@ KEPT = {
     "to_jsonl", "to_messages",
 }  # fmt: skip
 WAY_BACK = {
-    "provider", "Conversation", "Media", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
+    "provider", "Conversation", "File", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
     "Wire",
 }  # fmt: skip
 PLAIN_VALUES = {"Event", "NOTES", "PROVIDERS", "ToolChoice"}

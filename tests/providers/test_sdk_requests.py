@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, Finish, Media, Normalizer, Tool, ToolCall, ToolResult, Turn
+from streamnorm import Conversation, File, Finish, Normalizer, Tool, ToolCall, ToolResult, Turn
 from streamnorm.providers import PROVIDERS
 from streamnorm.providers.azure_foundry.parser import FOUNDRY_TOOLS
 from streamnorm.wire import provider
@@ -23,8 +23,8 @@ from tests.conftest import CALLING, load, take_id, take_paths
 pytestmark = pytest.mark.parts
 
 Check = Callable[[dict[str, Any]], None]
-PNG = Media(b"\x89PNG", "image/png", "dot.png")
-PDF = Media(b"%PDF-1.7", "application/pdf", "paper.pdf")
+PNG = File(b"\x89PNG", "image/png", "dot.png")
+PDF = File(b"%PDF-1.7", "application/pdf", "paper.pdf")
 TOOL = Tool(
     "get_weather", "The weather", {"type": "object", "properties": {"city": {"type": "string"}}}
 )

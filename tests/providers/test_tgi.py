@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from streamnorm import Conversation, Media, Normalizer, Tool, ToolCall, ToolResult, Turn, provider
+from streamnorm import Conversation, File, Normalizer, Tool, ToolCall, ToolResult, Turn, provider
 from streamnorm.edge.refusals import refusal
 from streamnorm.edge.sources import Facts
 from streamnorm.errors import EncodeError, UsageError
@@ -116,9 +116,9 @@ def test_a_longer_talk_says_who_speaks_and_is_open_for_the_answer():
 
 
 def test_pictures_stand_in_the_text():
-    talk = Conversation().user("Look: ", Media(b"hi", "image/png"))
+    talk = Conversation().user("Look: ", File(b"hi", "image/png"))
     assert provider("tgi").request(talk)["inputs"] == "Look: ![](data:image/png;base64,aGk=)"
-    talk = Conversation().user("Look: ", Media(b"hi", "application/pdf"))
+    talk = Conversation().user("Look: ", File(b"hi", "application/pdf"))
     assert "application/pdf" in provider("tgi").request(talk)["inputs"]
 
 

@@ -527,7 +527,7 @@ SEED_002 = (
     Row("002", "12.3", "an artifact tool gives text, never an artifact", "agent/artifacts.py",
         f"{_002}test_the_answer_of_an_artifact_tool_is_plain_text_and_marked "
         f"{_SETTLED}test_plain_text_is_the_result_of_artifact_tools_only"),
-    Row("002", "12.4 12.5", "media are the third shape, and not wrapped", "tools.Media",
+    Row("002", "12.4 12.5", "media are the third shape, and not wrapped", "tools.File",
         f"{_002}test_media_are_not_wrapped_in_artifacts"),
     Row("002", "12.6", "inline by default; else a handle that is read through the artifact tools",
         "docs/loop.md",

@@ -12,7 +12,7 @@ import pytest
 from streamnorm import (
     Conversation,
     EncodeError,
-    Media,
+    File,
     ProviderToolResult,
     Text,
     Tool,
@@ -38,7 +38,7 @@ from tests.seeds.matrix import (
 
 SHELL, READ = SCENARIOS["shell"], SCENARIOS["read_file"]
 SUMMARY = "Binary content of type image/png was processed."
-PNG = Media(b"\x89PNG", "image/png")
+PNG = File(b"\x89PNG", "image/png")
 PICTURE = base64.b64encode(PNG.data).decode()
 CONTAINERS = {"messages", "input", "contents"}
 

@@ -10,8 +10,8 @@ import pytest
 from streamnorm import (
     Artifact,
     ClientTool,
+    File,
     LoopGuard,
-    Media,
     Settled,
     Spool,
     ToolCall,
@@ -151,7 +151,7 @@ async def test_what_a_normal_tool_gives_is_an_artifact_or_several():
 
 @both
 async def test_media_are_not_wrapped_in_artifacts():
-    picture = Media(b"\x89PNG", "image/png")
+    picture = File(b"\x89PNG", "image/png")
     tool = (ClientTool.from_function(log, name="look").tool, lambda said: picture)
     model = Model(script(call("look")), script(say("ok")))
     loop_run, _ = await ran(ToolLoop(model, [tool]))

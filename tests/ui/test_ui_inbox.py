@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm import Decision, Media, Provenance, ProviderToolResult, Reasoning, Text, ToolCall
+from streamnorm import Decision, File, Provenance, ProviderToolResult, Reasoning, Text, ToolCall
 from streamnorm.ui.inbox import BadBody, from_ag_ui, from_ai_sdk, from_plain, parse_body
 
 FACTS = {"streamnorm": {"id": "call_real", "idSource": "conflated", "wireId": "fc_1",
@@ -163,7 +163,7 @@ def test_files_are_decoded_and_never_fetched() -> None:
                 {"type": "file", "mediaType": "image/png", "url": "http://169.254.169.254/x"}))
     )  # fmt: skip
     assert inbox.conversation.turns[0].parts == (
-        Media(b"\1\2", "image/png", "a.png"), Media(b"hi", "text/plain"),
+        File(b"\1\2", "image/png", "a.png"), File(b"hi", "text/plain"),
         Text("[file: http://169.254.169.254/x]"),
     )  # fmt: skip
 
@@ -319,7 +319,7 @@ def test_ag_ui_media() -> None:
     content = [{"type": "text", "text": "See"}, {"type": "image", "source": data},
                {"type": "document", "source": far}]  # fmt: skip
     (turn,) = from_ag_ui(run({"id": "u", "role": "user", "content": content})).conversation
-    assert turn.parts == (Text("See"), Media(b"\1\2", "image/png"), Text("[document: http://a.b/]"))
+    assert turn.parts == (Text("See"), File(b"\1\2", "image/png"), Text("[document: http://a.b/]"))
 
 
 # --- our own, and bodies --------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from streamnorm import (
     BrokenToolCall,
     Citation,
     Conversation,
+    File,
     Finish,
-    Media,
     ProviderToolResult,
     Reasoning,
     ReasoningDelta,
@@ -104,7 +104,7 @@ def test_calls_that_the_provider_ran_are_no_calls_for_the_client():
 
 
 def test_a_conversation_survives_json():
-    image = Media(b"\x00\xff", "image/png", "a.png")
+    image = File(b"\x00\xff", "image/png", "a.png")
     big = ToolCall(0, "c", "f", {"n": 2**80, "x": 1.5}, '{"n":1208925819614629174706176,"x":1.50}')
     talk = Conversation(system="Be brief.").user("Look", image)
     talk.add(Turn("assistant", (Reasoning("Hm", ({"signature": "s"},), (0,)), big), "anthropic"))

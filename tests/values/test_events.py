@@ -21,6 +21,7 @@ CONTRACT = {
     "stream_start": "provider, model, response_id",
     "text_delta": "text, part, choice",
     "reasoning_delta": "text, part, choice",
+    "media": "part, mime_type, data, url, choice",
     "tool_call_start": "call, id, name, family, runs_on",
     "tool_call_delta": "call, text",
     "tool_call": "call, id, name, arguments, raw, family, runs_on, choice, provenance, echo",
@@ -42,6 +43,9 @@ ONE_OF_EACH = [
     e.TextDelta("hé", 1, 2),
     e.TextDelta("no", echo={"type": "refusal"}),
     e.ReasoningDelta("hm", 0, 0, {"signature": "abc"}),
+    e.TextDelta("hm", agent="writer"),
+    e.Media(1, "image/png", b"\x89PNG", agent="painter"),
+    e.Media(0, "audio/wav", url="https://example.org/a.wav"),
     e.ToolCallStart(0, "call_1", "f"),
     e.ToolCallDelta(0, '{"a"'),
     e.ToolCall(
@@ -75,7 +79,7 @@ def test_an_event_has_the_contracts_fields_first_and_in_order(kind: str):
     fields = list(CLASSES[kind].__struct_fields__)
     wanted = CONTRACT[kind].split(", ")
     assert fields[: len(wanted)] == wanted
-    assert set(fields) - set(wanted) <= {"echo", "payload", "code", "family"}
+    assert set(fields) - set(wanted) <= {"echo", "payload", "code", "family", "agent"}
 
 
 def test_there_is_one_of_each_here():
@@ -124,6 +128,7 @@ def test_what_the_wire_did_not_give_is_not_in_the_json():
         "text": "hi",
         "part": 0,
         "choice": 0,
+        "agent": None,
     }
     assert event_to_dict(e.Finish("stop")) == {
         "kind": "finish",
@@ -141,7 +146,7 @@ def test_big_integers_survive_as_json():
 
 
 def test_a_call_can_be_matched():
-    match ONE_OF_EACH[6]:
+    match next(event for event in ONE_OF_EACH if event.kind == "tool_call"):
         case e.ToolCall(name="f", arguments={"a": [first, *_]}):
             assert first == 1
         case _:

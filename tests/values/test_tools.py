@@ -16,7 +16,7 @@ from streamnorm import (
     Conversation,
     Decision,
     EncodeError,
-    Media,
+    File,
     Tool,
     ToolCall,
     ToolChoice,
@@ -219,7 +219,7 @@ def test_a_choice_among_tools_that_are_not_there_is_refused():
     [
         ("plain", "plain"), (None, ""), ({"a": 2**70}, '{"a":1180591620717411303424}'),
         (["a", 1], '["a",1]'), (b"\x00", "Binary content of type application/octet-stream was processed."),
-        ([Media(b"", "image/png"), "and", {"a": 1}],
+        ([File(b"", "image/png"), "and", {"a": 1}],
          'Binary content of type image/png was processed.\nand\n{"a":1}'),
         (datetime.date(2026, 1, 2), "2026-01-02"),
     ],
@@ -284,8 +284,8 @@ def test_a_result_of_a_broken_call_is_refused_with_what_to_do():
 
 
 def test_media_are_bytes():
-    with pytest.raises(EncodeError, match=r"Media is bytes and their type, .* not str"):
-        Media("aGk=", "image/png")
+    with pytest.raises(EncodeError, match=r"File is bytes and their type, .* not str"):
+        File("aGk=", "image/png")
 
 
 def said(call):
@@ -318,13 +318,13 @@ def said(call):
         (lambda wire, call: wire.request(["Hi"]), "a conversation is made of turns, not str"),
         (lambda wire, call: said(call).results(["done"]), "a result is a ToolResult, .* not str"),
         (lambda wire, call: said(call).results("done"), "a list of ToolResult, not str"),
-        (lambda wire, call: said(call).user(5), "text or Media, not int"),
+        (lambda wire, call: said(call).user(5), "text or File, not int"),
         (lambda wire, call: said(call).add("Hi"), "made of turns, not str"),
         (lambda wire, call: said(call).assistant(5), "a text, a Turn or its events, not int"),
         (lambda wire, call: mend("Hi"), "pass a Conversation, not str"),
         (lambda wire, call: Tool(print), "a name and a description, which are texts"),
         (lambda wire, call: Tool("f", {}), "a name and a description, which are texts"),
-        (lambda wire, call: Media(b"", 5), "Media is bytes and their type, .* not int"),
+        (lambda wire, call: File(b"", 5), "File is bytes and their type, .* not int"),
     ],
 )
 def test_something_of_the_wrong_type_gets_a_sentence(wrong, sentence):

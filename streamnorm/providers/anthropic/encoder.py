@@ -18,7 +18,7 @@ from ...encoding.ids import Grammar
 from ...encoding.schemas import UNBOUNDED
 from ...events import Echo
 from ...text.written import in_base64
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 from .parser import CALLS
 
 __all__ = ["ENCODER", "AnthropicEncoder"]
@@ -100,7 +100,7 @@ class AnthropicEncoder(Encoder):
             block["content"] = text
         return {**block, "is_error": True} if answer.result.is_error else block
 
-    def _piece(self, part: Text | Media) -> Entry | None:
+    def _piece(self, part: Text | File) -> Entry | None:
         if isinstance(part, Text):
             return {"type": "text", "text": part.text} if part.text.strip() else None
         return _media(part)
@@ -123,7 +123,7 @@ class AnthropicEncoder(Encoder):
         return {"tool_choice": said}
 
 
-def _media(media: Media) -> Entry:
+def _media(media: File) -> Entry:
     source = {"type": "base64", "media_type": media.type, "data": in_base64(media.data)}
     if media.type in IMAGES:
         return {"type": "image", "source": source}
@@ -136,7 +136,7 @@ def _media(media: Media) -> Entry:
     return {"type": "text", "text": media.summary}
 
 
-def _titled(block: Entry, media: Media) -> Entry:
+def _titled(block: Entry, media: File) -> Entry:
     return {**block, "title": media.name} if media.name else block
 
 

@@ -20,7 +20,7 @@ from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, fill
 from ...encoding.ids import Grammar
 from ...encoding.schemas import UNBOUNDED
 from ...events import ProviderToolResult
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "BedrockEncoder"]
 
@@ -140,7 +140,7 @@ class BedrockEncoder(Encoder):
         return {"toolChoice": {CHOICES[choice.mode]: {}}}
 
 
-def _piece(part: Text | Media) -> Entry | None:
+def _piece(part: Text | File) -> Entry | None:
     if isinstance(part, Text):
         return {"text": part.text} if part.text.strip() else None
     block, format = FORMATS.get(part.type, ("", ""))

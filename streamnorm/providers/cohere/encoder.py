@@ -17,7 +17,7 @@ from ...encoding.encoder import Body, Called, Encoder, Entry, Said, filled
 from ...encoding.ids import Grammar
 from ...encoding.names import IDENTIFIER
 from ...text.written import data_uri
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "CohereEncoder"]
 
@@ -102,8 +102,8 @@ def _call(part: Called) -> Entry:
     return {"id": part.id, "type": "function", "function": function, **part.echo}
 
 
-def _piece(part: Text | Media) -> Entry:
-    if isinstance(part, Media) and part.modality == "image":
+def _piece(part: Text | File) -> Entry:
+    if isinstance(part, File) and part.modality == "image":
         return {"type": "image_url", "image_url": {"url": data_uri(part.data, part.type)}}
     return {"type": "text", "text": part.text if isinstance(part, Text) else part.summary}
 

@@ -20,7 +20,7 @@ from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
 from ...events import Echo
 from ...text.written import in_base64
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "GeminiEncoder"]
 
@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
 )  # fmt: skip
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY", "allowed": "VALIDATED"}
 _generation = re.compile(r"gemini-(\d{1,3})(?!\d)").match
-# Media that a function's response may hold itself, for models of the third generation; others stand
+# File that a function's response may hold itself, for models of the third generation; others stand
 # beside it.
 RESPONSE_MEDIA = {"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}
 SIGNATURE = "thoughtSignature"
@@ -170,11 +170,11 @@ def _response(answer: Answer) -> Echo:
     return {"error": plain} if result.is_error else {"output": plain}
 
 
-def _piece(part: Text | Media) -> Entry:
+def _piece(part: Text | File) -> Entry:
     return {"text": part.text} if isinstance(part, Text) else _inline(part)
 
 
-def _inline(media: Media) -> Entry:
+def _inline(media: File) -> Entry:
     return {"inlineData": {"mimeType": media.type, "data": in_base64(media.data)}}
 
 

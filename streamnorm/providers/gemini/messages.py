@@ -22,7 +22,7 @@ from ...encoding.messages import (
     under,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import Media
+from ...tools import File
 
 __all__ = ["MESSAGES", "GeminiMessages"]
 
@@ -59,11 +59,11 @@ class GeminiMessages(Blocks):
         return [{"text": output}, *parts] if parts and isinstance(output, str) else output, is_error
 
     def output(self, content: Any) -> Any:
-        """Media of a response stand beside its text, which says of each that it was there."""
+        """File of a response stand beside its text, which says of each that it was there."""
         read = super().output(content)
         if not isinstance(read, list):
             return read
-        shown = {piece.summary for piece in read if isinstance(piece, Media)}
+        shown = {piece.summary for piece in read if isinstance(piece, File)}
         lines = read[0].split("\n") if read and isinstance(read[0], str) else []
         text = "\n".join(line for line in lines if line not in shown)
         return [*([text] if text else []), *read[1:]] if lines else read

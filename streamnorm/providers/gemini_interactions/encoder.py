@@ -18,7 +18,7 @@ from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
 from ...text.written import in_base64
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 from .parser import ITEMS
 
 __all__ = ["ENCODER", "InteractionsEncoder"]
@@ -120,7 +120,7 @@ class InteractionsEncoder(Encoder):
         return {"generation_config": {"tool_choice": said}}
 
 
-def _piece(part: Text | Media) -> Entry:
+def _piece(part: Text | File) -> Entry:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     return {"type": part.modality, "data": in_base64(part.data), "mime_type": part.type}

@@ -14,7 +14,7 @@ from ...encoding.encoder import Answer, Body, Called, Entry, Said
 from ...encoding.ids import Grammar
 from ...encoding.schemas import ANY_KEYWORD
 from ...text.written import data_uri
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 from ..openai_chat.encoder import ChatEncoder
 
 __all__ = ["ENCODER", "MistralEncoder"]
@@ -64,10 +64,10 @@ class MistralEncoder(ChatEncoder):
             self.drop("results", "images", "this wire takes no user message after results")
         return []
 
-    def piece(self, part: Text | Media) -> Entry:
-        if isinstance(part, Media) and part.modality == "image":
+    def piece(self, part: Text | File) -> Entry:
+        if isinstance(part, File) and part.modality == "image":
             return {"type": "image_url", "image_url": data_uri(part.data, part.type)}
-        if isinstance(part, Media) and part.type == "application/pdf":
+        if isinstance(part, File) and part.type == "application/pdf":
             return {"type": "document_url", "document_url": data_uri(part.data, part.type)}
         return super().piece(part) if isinstance(part, Text) else super().piece(Text(part.summary))
 

@@ -15,7 +15,7 @@ from ...conversation import Reasoning
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
 from ...encoding.ids import Grammar
 from ...text.written import in_base64
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "OllamaEncoder"]
 
@@ -53,7 +53,7 @@ class OllamaEncoder(Encoder):
         return [message] if message["content"] or len(message) > 2 else []
 
     def user(self, said: Said) -> list[Entry]:
-        media = [part for part in said.parts if isinstance(part, Media)]
+        media = [part for part in said.parts if isinstance(part, File)]
         texts = [said.text, *(m.summary for m in media if m.modality != "image")]
         message: Entry = {"role": "user", "content": "\n".join(t for t in texts if t)}
         if images := [in_base64(m.data) for m in media if m.modality == "image"]:

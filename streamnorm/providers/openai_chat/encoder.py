@@ -17,7 +17,7 @@ from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import Echo
 from ...text.written import data_uri, in_base64
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "ChatEncoder"]
 
@@ -113,7 +113,7 @@ class ChatEncoder(Encoder):
     def answer(self, answer: Answer) -> Entry:
         return {"role": "tool", "tool_call_id": answer.called.id, "content": answer.text}
 
-    def piece(self, part: Text | Media) -> Entry:
+    def piece(self, part: Text | File) -> Entry:
         if isinstance(part, Text):
             return {"type": "text", "text": part.text}
         if part.modality == "image":

@@ -20,7 +20,7 @@ from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import ProviderToolResult
 from ...text.written import data_uri, json_text
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 from .items import TOOLS, tools_by_type
 from .items import Tool as Item
 
@@ -255,7 +255,7 @@ def _output(answer: Answer) -> str | list[Entry]:
     return [_piece(piece) for piece in (*error, *answer.pieces)]
 
 
-def _piece(piece: str | Media) -> Entry:
+def _piece(piece: str | File) -> Entry:
     if isinstance(piece, str):
         return {"type": "input_text", "text": piece}
     if piece.type in IMAGES:
@@ -337,7 +337,7 @@ def _computer_output(encoder: ResponsesEncoder, answer: Answer) -> Entry:
     """A screenshot. Safety checks are acknowledged by the caller, who passes them beside it."""
     screenshots = [media for media in answer.result.media if media.modality == "image"]
     if not screenshots:
-        raise encoder.cannot("a computer's result without a picture", "return an image as Media")
+        raise encoder.cannot("a computer's result without a picture", "return an image as File")
     shown = {
         "type": "computer_screenshot",
         "image_url": data_uri(screenshots[-1].data, screenshots[-1].type),

@@ -16,7 +16,7 @@ from ...conversation import Text
 from ...encoding.encoder import Body, Called, Encoder, Entry, Said
 from ...encoding.ids import Grammar
 from ...text.written import data_uri
-from ...tools import Media, Tool, ToolChoice
+from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "TgiEncoder"]
 
@@ -67,7 +67,7 @@ def _prompt(entries: list[Entry]) -> str:
     return "\n".join([*(f"{who}: {text}" for who, text in turns), f"{ASSISTANT}:"])
 
 
-def _shown(piece: Text | Media) -> str:
+def _shown(piece: Text | File) -> str:
     if isinstance(piece, Text):
         return piece.text
     if piece.modality == "image":
