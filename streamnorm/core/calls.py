@@ -119,6 +119,7 @@ class Call(msgspec.Struct, eq=False):
     renamed: bool = False  # another name came after it had started: it may be two calls
     of_objects: bool = False  # its text came as objects, which add up
     stated: bool = False  # the wire has said the whole of its text
+    filled: bool = False  # its text is such a copy, and no fragments
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     contradictions: int = 0
     latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
@@ -153,7 +154,7 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
-        self._strays: set[Place] = set()  # places for which text came before a call
+        self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
@@ -192,7 +193,7 @@ class Calls:
             call.boundary = "inferred"
         call.seen = seen
         call.field = field
-        if self._strays and (choice, place) in self._strays:
+        if self._strays and not self._strays.isdisjoint(((choice, place), (choice, id))):
             call.taint = "arguments came for its place before it began"
         self.all.append(call)
         self._open[call.ordinal] = call
@@ -392,10 +393,14 @@ class Calls:
 
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
         """Argument text came that no call claims: it may have been any open one's."""
-        if place is not None and len(self._strays) < self._limits.calls:
-            self._strays.add((choice, place))
+        self._doubt_from_now_on(choice, place)
         self._scribe.note("call.unannounced", **where)
         self.taint_open("arguments came that belong to no call we know", choice)
+
+    def _doubt_from_now_on(self, choice: int, key: Any) -> None:
+        """A call that begins under this id, or in this place, may have lost what came before."""
+        if key is not None and len(self._strays) < self._limits.calls:
+            self._strays.add((choice, key))
 
     def sizes(self) -> dict[int, int]:
         """How many fragments each open call has: what a doubtful payload grew can be told by it."""
@@ -429,6 +434,8 @@ class Calls:
         """It was begun again, here or elsewhere, and will not be finished."""
         if call.wire_id is not None and self._ids.get((call.choice, call.wire_id)) is call:
             del self._ids[call.choice, call.wire_id]  # the one that is told may need it
+        if call.taint:
+            self._doubt_from_now_on(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
         self.fail(call, "conflict", "it was begun again before it was whole", out)
 
@@ -609,6 +616,8 @@ class Calls:
         if not text:
             if call.fragments:
                 self._scribe.note("args.done_empty", call_id=call.id)
+            if call.filled:  # a copy alone said it, and another says that there is nothing
+                call.rival = ""
             return None
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
@@ -623,6 +632,7 @@ class Calls:
             call.stated = True
 
     def _fill(self, call: Call, text: str, out: Out) -> None:
+        call.filled = True
         if call.state is CLOSED:
             call.fragments.append(text)
         else:
@@ -635,7 +645,8 @@ class Calls:
         self._scribe.note("args.mismatch", call_id=call.id)
         if self.lossy:
             return
-        if not call.stated and (call.taint or not _could_be_all(call.kind, held, text)):
+        copied = call.stated or call.filled  # what is held is a copy, too
+        if not copied and (call.taint or not _could_be_all(call.kind, held, text)):
             self.replace(call, text)
             call.taint, call.rival, call.latches, call.stated = "", None, (), True
         else:

@@ -36,17 +36,22 @@ def read(body: bytes) -> Reading:
         if not isinstance(said, dict):
             calls.lost(rough_place(payload))
         elif kind in ("tool-call-start", "tool-call-delta"):
-            hear(calls, place_in(said.get("index")), said, kind == "tool-call-start")
+            hear(calls, place_of(said), said, kind == "tool-call-start")
         elif kind == "tool-call-end":
             if "delta" in said:
-                calls.lost(place_in(said.get("index")))
-            calls.stop(place_in(said.get("index")))
+                calls.lost(place_of(said))
+            calls.stop(place_of(said))
         elif kind == "message-end":
             end(calls, said.get("delta"))
             break
         elif kind not in HARMLESS:
             calls.unknown(place_in(said.get("index")), said.get("type"), said)
     return calls.reading
+
+
+def place_of(said: dict[str, Any]) -> int | None:
+    """The index; to name none is a place as well."""
+    return place_in(said["index"]) if "index" in said else -1
 
 
 def hear(calls: Places, place: int | None, said: dict[str, Any], starts: bool) -> None:
