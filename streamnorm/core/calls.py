@@ -265,8 +265,8 @@ class Calls:
         """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
         if call.kind.key is not None or call.of_objects:
             return True
-        # Asked at every word for the end: a long text is not joined each time.
-        return self._size(call) <= 64 and call.raw.strip() == "{}"
+        # Asked at every word for the end: a long text is not joined each time. What grew to {} is {}.
+        return len(call.fragments) == 1 and self._size(call) <= 64 and call.raw.strip() == "{}"
 
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
@@ -393,11 +393,11 @@ class Calls:
 
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
         """Argument text came that no call claims: it may have been any open one's."""
-        self._doubt_from_now_on(choice, place)
+        self.doubt_next(choice, place)
         self._scribe.note("call.unannounced", **where)
         self.taint_open("arguments came that belong to no call we know", choice)
 
-    def _doubt_from_now_on(self, choice: int, key: Any) -> None:
+    def doubt_next(self, choice: int, key: Any) -> None:
         """A call that begins under this id, or in this place, may have lost what came before."""
         if key is not None and len(self._strays) < self._limits.calls:
             self._strays.add((choice, key))
@@ -435,7 +435,7 @@ class Calls:
         if call.wire_id is not None and self._ids.get((call.choice, call.wire_id)) is call:
             del self._ids[call.choice, call.wire_id]  # the one that is told may need it
         if call.taint:
-            self._doubt_from_now_on(call.choice, call.wire_id)
+            self.doubt_next(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
         self.fail(call, "conflict", "it was begun again before it was whole", out)
 
@@ -645,7 +645,7 @@ class Calls:
         self._scribe.note("args.mismatch", call_id=call.id)
         if self.lossy:
             return
-        copied = call.stated or call.filled  # what is held is a copy, too
+        copied = call.stated or call.filled or call.rival is not None  # there was another copy
         if not copied and (call.taint or not _could_be_all(call.kind, held, text)):
             self.replace(call, text)
             call.taint, call.rival, call.latches, call.stated = "", None, (), True
@@ -864,6 +864,7 @@ class Calls:
         """Said again; it changes nothing."""
 
 
+BEGUN_LATE = "it began after the end of its turn was said"
 NOTHING = object()  # no argument text at all, which is not the text "null"
 _RANK: dict[IdSource, int] = {"synthetic": 0, "conflated": 1, "natural": 2}
 MOST_CONTRADICTIONS = 2  # beyond, a call cannot be told any more, whatever is said again

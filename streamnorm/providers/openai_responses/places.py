@@ -158,7 +158,9 @@ class Places:
         if call is not None:
             elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
-            if final or not (elsewhere and other):
+            holder = self._by_item.get((type_, item_id or ""))
+            taken = other and holder is not None and bool(holder.name)
+            if not (taken if final else elsewhere and other):
                 return call
         call = self.known(index, item_id, type_) or self._nameless(type_)
         if call is None or not item_id or self._items.get(call.ordinal) in (None, item_id):

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.proof.frames import sse
-from tests.proof.readers.anthropic import kind_of
+from tests.proof.readers.anthropic import kind_of, place_of
 from tests.proof.readers.places import Places, rough_place
 from tests.proof.readers.said import (
     Open,
@@ -47,11 +47,6 @@ def read(body: bytes) -> Reading:
         elif kind not in HARMLESS:
             calls.unknown(place_in(said.get("index")), said.get("type"), said)
     return calls.reading
-
-
-def place_of(said: dict[str, Any]) -> int | None:
-    """The index; to name none is a place as well."""
-    return place_in(said["index"]) if "index" in said else -1
 
 
 def hear(calls: Places, place: int | None, said: dict[str, Any], starts: bool) -> None:
