@@ -10,7 +10,6 @@ leaves them through one ``except``.
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -37,7 +36,6 @@ from .framing.sse import SSE, Uncut
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
-from .text.written import json_bytes
 
 __all__ = ["Normalizer"]
 
@@ -220,6 +218,8 @@ class Normalizer:
 
     def feed_payload(self, payload: dict[str, Any]) -> list[Event]:
         """One decoded payload, such as an SDK object's dict."""
+        from .text.written import json_bytes  # here, as bytes never need it
+
         try:
             data = json_bytes(payload)
         except (TypeError, ValueError, RecursionError) as error:
@@ -319,6 +319,8 @@ class Normalizer:
     def _give_up(self, error: Exception, out: list[Event]) -> None:
         """A payload whose shape no handler expected: whatever a wire sends, nothing but our own
         errors leaves the pipe. The fuzz tests ask that this never happens."""
+        import traceback
+
         *_, (frame, line) = traceback.walk_tb(error.__traceback__)
         where = f"{frame.f_code.co_name}:{line}"
         what = f"a payload has a shape that cannot be read ({type(error).__name__} in {where})"
@@ -654,6 +656,8 @@ def _refuse(data: bytes) -> Any:
 
 
 def _as_json(data: bytes) -> bytes:
+    from .text.written import json_bytes
+
     return data if is_json(data) else json_bytes(data.decode("utf-8", "replace"))
 
 
