@@ -21,8 +21,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from .text.canonical import checksum
-
 __all__ = [
     "BrokenToolCall",
     "Citation",
@@ -195,6 +193,8 @@ class ToolCall(_Event, frozen=True, gc=False, tag="tool_call"):
     @property
     def checksum(self) -> str:
         """sha256 over the name and the canonical arguments: equal calls are equal anywhere."""
+        from .text.canonical import checksum  # here, as few need it and it takes a while to import
+
         return checksum(self.name, self.arguments)
 
     @property

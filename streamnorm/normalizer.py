@@ -4,15 +4,16 @@ Rule: any chunking of the same bytes gives the same events. So everything is dec
 never at a chunk, and limits fall at the same frame or byte whatever the chunks are. The last event
 is ``Finish`` or ``Failed``, exactly one of them, and nothing follows it.
 
-Hot is the loop in ``_read``; everything unusual leaves it through one ``except``.
+Hot are the short way in ``feed`` and the loops in ``_read_lines`` and ``_read``; everything unusual
+leaves them through one ``except``.
 """
 
 from __future__ import annotations
 
-import traceback
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -24,16 +25,17 @@ from .core.parser import (
     UNREADABLE,
     Failure,
     NotJson,
+    Parser,
     StreamFailed,
     StreamOver,
 )
 from .errors import NoteRaised, UsageError
 from .events import BrokenReason, Event, Failed, FailedReason, Finish, FinishReason, StreamStart
-from .framing import LF, Framer
+from .framing import CR, LF, Framer
+from .framing.sse import SSE, Uncut
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
-from .text.written import json_bytes
 
 __all__ = ["Normalizer"]
 
@@ -41,6 +43,7 @@ MEASURE_EVERY = 64  # frames, once a stream is long enough to hold too much
 _BROKEN: dict[str, BrokenReason] = {
     "provider_error": "provider_error", "limit": "limit", "cancelled": "cancelled",
 }  # fmt: skip
+Read: TypeAlias = Callable[[Iterator[bytes], list[Event]], None]
 
 
 class Normalizer:
@@ -76,14 +79,24 @@ class Normalizer:
         self._opening = Opening(
             provider, self._calls, self._scribe, self._limits.frame_bytes
         )  # asked until the stream has started
-        self._parser = self._opening.parser
+        self._speak(self._opening.parser)
         self._framer: Framer | None = None
+        self._sse: SSE | None = None  # the framer, if it is that
         self._left = self._limits.stream
         # bytes left when calls may be too big
         self._long = self._limits.stream - self._limits.arguments
+        # … and when the first of all limits is near: a frame has two bytes at least
+        self._near = self._limits.stream - min(
+            self._limits.stream,
+            self._limits.arguments,
+            self._limits.frame_bytes,
+            2 * self._limits.frames - 2,
+        )
         self._frames = self._blank = 0  # frames, and those without data
         self._calm = self._started = self._ended = False  # calm: nothing is left to be found out
-        self._head, self._enveloped = b"", False  # what the last frame began with, and was cut off
+        # What the last frame began with, and was cut off: its head, and what payloads repeat.
+        self._head = self._lead = self._envelope = b""
+        self._end = b""  # what ended it; nothing unless the next frame begins with the next chunk
 
     @property
     def provider(self) -> str:
@@ -115,13 +128,52 @@ class Normalizer:
     def feed(self, chunk: bytes) -> list[Event]:
         """Bytes in any chunking; the events that they complete."""
         out: list[Event] = []
-        self._left -= len(chunk)
-        framer = self._framer
+        self._left = left = self._left - len(chunk)
+        data = chunk.removeprefix(self._head)
+        # The short way: exactly one frame that begins and ends as the one before it.
+        if data is not chunk:
+            line = data.removesuffix(self._end)
+            if (
+                line is not data
+                and LF not in line
+                and CR not in line
+                and (left >= self._near or self._is_far(len(chunk)))
+                and not self._calls.mended
+                and not self._ended
+            ):
+                decode = self._decode
+                try:
+                    payload = decode(b"{" + line if self._envelope else line)
+                except UNREADABLE:
+                    return self._feed(chunk, out)
+                self._frames += 1
+                try:
+                    self._kinds[type(payload)](self._parser, payload, out)
+                except _STOPS as error:
+                    self._stop(error, out)
+                return out
+        return self._feed(chunk, out)
+
+    def _is_far(self, size: int) -> bool:
+        """Is no limit due at a frame of that size?"""
+        limits, number = self._limits, self._frames + 1
+        if self._left < self._long and number % MEASURE_EVERY == 0:
+            return False
+        return self._left >= 0 and size <= limits.frame_bytes and number <= limits.frames
+
+    def _feed(self, chunk: bytes, out: list[Event]) -> list[Event]:
+        """Any bytes: parts of frames, or several of them."""
+        framer, lines = self._framer, None
         if framer is None or self._left < 0 or not self._calm:
             return self._feed_slowly(chunk, out)
-        blocks = framer.feed(chunk)
+        if (sse := self._sse) is not None:
+            lines = sse.run(chunk, self._lead)
+            blocks = sse.feed(chunk) if lines is None else lines
+            self._end = sse.end
+        else:
+            blocks = framer.feed(chunk)
         if blocks:
-            self._take(blocks, out)
+            self._take(blocks, out, b"" if lines is None else self._lead)
         if framer.overflow:
             self._overflow("frame_bytes", out)
         return out
@@ -146,7 +198,9 @@ class Normalizer:
         try:
             opening = self._opening
             held = opening.all_held() if chunk is None else opening.frame(chunk)
-            self._framer, self._head = opening.framer, opening.head
+            self._framer = opening.framer
+            self._sse = opening.framer if isinstance(opening.framer, SSE) else None
+            self._expect(opening.head, b"")
         except StreamFailed as failed:
             self._framer = self._opening.framer
             self._fail(out, failed.failure)
@@ -164,6 +218,8 @@ class Normalizer:
 
     def feed_payload(self, payload: dict[str, Any]) -> list[Event]:
         """One decoded payload, such as an SDK object's dict."""
+        from .text.written import json_bytes  # here, as bytes never need it
+
         try:
             data = json_bytes(payload)
         except (TypeError, ValueError, RecursionError) as error:
@@ -216,56 +272,88 @@ class Normalizer:
 
     # --- the loop -------------------------------------------------------------------------------
 
-    def _take(self, blocks: list[bytes], out: list[Event]) -> None:
-        """Frames in, events out. Under ``strict`` a note may end it anywhere, with what was heard."""
+    def _take(self, blocks: list[bytes], out: list[Event], cut: bytes = b"") -> None:
+        """Frames in, or what stands behind the head that was ``cut`` off all of them; events out."""
+        if self._ended:
+            return self._after_end([_whole(block, cut) for block in blocks])
         unread = iter(blocks)
+        before = self._frames
+        self._frames += len(blocks)
+        read = self._read_lines if cut else self._read
         try:
-            self._take_frames(unread, blocks, out)
+            if self._calm and self._left >= self._long and self._frames <= self._limits.frames:
+                read(unread, out)
+            else:
+                self._read_carefully(unread, before, out, read)
+        except _STOPS as error:
+            self._stop(error, out, unread, cut)
+
+    def _stop(
+        self, error: Exception, out: list[Event], unread: Iterable[bytes] = (), cut: bytes = b""
+    ) -> None:
+        """A frame ended the stream. Under ``strict`` a note may end it anywhere."""
+        try:
+            self._end_by(error, out)
         except NoteRaised as raised:
             self._ended = True
             raised.frame = self._frames - sum(1 for _ in unread)
             raised.events = tuple(out)
             raise
+        self._after_end([_whole(block, cut) for block in unread])
 
-    def _take_frames(self, unread: Iterator[bytes], blocks: list[bytes], out: list[Event]) -> None:
-        """Ends the stream where a frame says so."""
-        if self._ended:
-            return self._after_end(blocks)
-        before = self._frames
-        self._frames += len(blocks)
-        try:
-            if self._calm and self._left >= self._long and self._frames <= self._limits.frames:
-                self._read(unread, out)
-            else:
-                self._read_carefully(unread, before, out)
-        except StreamOver:
+    def _end_by(self, error: Exception, out: list[Event]) -> None:
+        """What the readers raise, told as the end of the stream."""
+        if isinstance(error, StreamOver):
             self._finish(out)
-        except StreamFailed as failed:
-            self._fail(out, failed.failure)
-        except LimitReached as reached:
-            self._fail(out, _limit_failure(reached))
-        except NotJson as error:  # inside a field that was read on its own
+        elif isinstance(error, StreamFailed):
+            self._fail(out, error.failure)
+        elif isinstance(error, LimitReached):
+            self._fail(out, _limit_failure(error))
+        elif isinstance(error, NotJson):  # inside a field that was read on its own
             self._fail(out, Failure("protocol", f"an event is not JSON ({error})"))
-        except _UNEXPECTED as error:
+        elif isinstance(error, _UNEXPECTED):
             self._give_up(error, out)
-        if self._ended:
-            self._after_end(list(unread))
+        else:
+            raise error
 
     def _give_up(self, error: Exception, out: list[Event]) -> None:
         """A payload whose shape no handler expected: whatever a wire sends, nothing but our own
         errors leaves the pipe. The fuzz tests ask that this never happens."""
+        import traceback
+
         *_, (frame, line) = traceback.walk_tb(error.__traceback__)
         where = f"{frame.f_code.co_name}:{line}"
         what = f"a payload has a shape that cannot be read ({type(error).__name__} in {where})"
         self._fail(out, Failure("protocol", what))
         self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)
 
+    def _read_lines(self, lines: Iterator[bytes], out: list[Event]) -> None:
+        """The hot loop, behind heads that the framer compared and cut. What payloads repeat is cut
+        where it is the same to the byte. So every byte of a frame is either compared or read."""
+        parser, kinds, lead, envelope = self._parser, self._kinds, self._lead, self._envelope
+        decode = _refuse if self._calls.mended else self._decode
+        for line in lines:
+            try:
+                if envelope:
+                    rest = line.removeprefix(envelope)  # itself if it begins otherwise
+                    payload = decode(line if rest is line else b"{" + rest)
+                else:
+                    payload = decode(line)
+            except UNREADABLE:
+                if type(line) is Uncut:
+                    self._read(iter((line,)), out)
+                    self._expect(lead, envelope)
+                else:
+                    self._odd(lead + line, out)
+                decode = _refuse if self._calls.mended else self._decode
+            else:
+                kinds[type(payload)](parser, payload, out)
+
     def _read(self, blocks: Iterator[bytes], out: list[Event]) -> None:
-        """The hot loop. A frame that begins with the very bytes of the one before it is cut behind
-        them; any other is looked at. So every byte of a frame is either compared or read."""
-        parser, head, enveloped = self._parser, self._head, self._enveloped
-        kinds = parser.KINDS
-        decode = _refuse if self._calls.mended else parser.decode
+        """The loop for all other frames. One that begins with the very bytes of the one before it is
+        cut behind them; any other is looked at. So here, too, every byte is compared or read."""
+        parser, kinds, head, enveloped = self._parser, self._kinds, self._head, self._envelope
+        decode = _refuse if self._calls.mended else self._decode
         single = self._framer is not None and self._framer.single_lines
         for block in blocks:
             rest = block.removeprefix(head)  # compared and cut; itself if it begins otherwise
@@ -279,44 +367,54 @@ class Normalizer:
                     kinds[type(payload)](parser, payload, out)
                     continue
             payload = self._look_again(block, out)
-            head, enveloped = self._head, self._enveloped
-            decode = _refuse if self._calls.mended else parser.decode
+            head, enveloped = self._head, self._envelope
+            decode = _refuse if self._calls.mended else self._decode
             if payload is not None:
                 kinds[type(payload)](parser, payload, out)
 
     def _look_again(self, block: bytes, out: list[Event]) -> Any:
         """Not cut where the last one was: find its own head, or read it the long way."""
         assert self._framer is not None
-        envelope = self._opening.envelope
-        enveloped = bool(envelope) and block.startswith(envelope)
-        head = envelope if enveloped else self._framer.head_of(block)
+        opening = self._opening
+        envelope = opening.envelope if block.startswith(opening.lead + opening.envelope) else b""
+        lead = opening.lead if envelope else self._framer.head_of(block)
+        head = lead + envelope
         # A frame that is all head (a comment, an unknown field) says nothing about the next one.
-        usual = len(head) < len(block) and (head, enveloped) != (self._head, self._enveloped)
+        usual = len(head) < len(block) and head != self._head
         rest = block[len(head) :]
         if usual and not self._calls.mended and not (head and LF in rest):
-            self._head, self._enveloped = head, enveloped
+            self._expect(lead, envelope)
             try:
-                return self._parser.decode(b"{" + rest if enveloped else rest)
+                return self._decode(b"{" + rest if envelope else rest)
             except UNREADABLE:
                 pass
         self._odd(block, out)
         return None
 
-    def _read_carefully(self, blocks: Iterator[bytes], at: int, out: list[Event]) -> None:
-        """One by one: until the stream has started, and once it is long enough to hold too much."""
-        limits = self._limits
-        for block in blocks:
-            at += 1
-            if at > limits.frames:
+    def _expect(self, lead: bytes, envelope: bytes) -> None:
+        """What the next frame will begin with, and its payload."""
+        self._head, self._lead, self._envelope = lead + envelope, lead, envelope
+
+    def _read_carefully(
+        self, blocks: Iterator[bytes], at: int, out: list[Event], read: Read
+    ) -> None:
+        """One by one until the stream has started, and in steps once it is long enough to hold too
+        much: a limit falls at the same frame in any chunking. ``at``: frames that were read before."""
+        limits, last = self._limits, self._frames
+        while at < last:
+            if at >= limits.frames:
+                next(blocks)
                 raise LimitReached("frames", limits.frames)
-            if self._calm:
-                self._read(iter((block,)), out)
+            calm, free = self._calm, self._calm and self._left >= self._long
+            due = last if free else at + (MEASURE_EVERY - at % MEASURE_EVERY if calm else 1)
+            step = min(due, last, limits.frames) - at
+            if calm:
+                read(islice(blocks, step), out)
             else:
-                self._begin(block, out)
-            if at % MEASURE_EVERY == 0:
+                self._begin(next(blocks), out)
+            at += step
+            if not free and at % MEASURE_EVERY == 0:
                 self._calls.measure()
-            if self._calm and self._left >= self._long and self._frames <= limits.frames:
-                return self._read(blocks, out)
 
     def _odd(self, block: bytes, out: list[Event]) -> None:
         """An unusual frame or payload; the same handlers hear it in the end."""
@@ -367,7 +465,7 @@ class Normalizer:
         opening = self._opening
         if opening.is_undecided and not opening.choose_wire(block):
             return
-        self._parser = opening.parser
+        self._speak(opening.parser)
         opening.learn_heading(block)
         try:
             self._read(iter((block,)), heard)
@@ -379,7 +477,11 @@ class Normalizer:
             known = told or any(event.kind != "unrecognized" for event in heard)
             self._calm = self._started and known and not opening.is_undecided
             if self._calm and opening.envelope:
-                self._head, self._enveloped = opening.envelope, True
+                self._expect(opening.lead, opening.envelope)
+
+    def _speak(self, parser: Parser) -> None:
+        """This is the wire, as far as is known."""
+        self._parser, self._decode, self._kinds = parser, parser.decode, parser.KINDS
 
     def _tell(self, events: list[Event], out: list[Event]) -> None:
         """These may be the first ones of all."""
@@ -520,6 +622,10 @@ _UNEXPECTED = (
 )
 
 
+# What ends a stream in the middle of a frame.
+_STOPS = (StreamOver, StreamFailed, LimitReached, NotJson, NoteRaised, *_UNEXPECTED)
+
+
 class _Payloads:
     """The framing of decoded payloads: each is its own frame."""
 
@@ -541,11 +647,17 @@ class _Payloads:
         return Fields(frame)
 
 
+def _whole(block: bytes, cut: bytes) -> bytes:
+    return block if type(block) is Uncut else cut + block
+
+
 def _refuse(data: bytes) -> Any:
     raise msgspec.DecodeError("half a character came: events are mended from now on")
 
 
 def _as_json(data: bytes) -> bytes:
+    from .text.written import json_bytes
+
     return data if is_json(data) else json_bytes(data.decode("utf-8", "replace"))
 
 

@@ -3,7 +3,8 @@
 Rule: nothing is tolerated in silence. Whatever the engine forgives has a row in ``NOTES``; telling
 it counts it for ``pipe.notes``, logs it through structlog and raises it under ``strict=True``.
 
-Logging costs nothing until it is wanted: each stream asks once which levels are on. If the
+Logging costs nothing until it is wanted: each stream asks once which levels are on, when it has
+something to say. If the
 application has configured structlog its set-up is used; otherwise lines go to the standard logger
 ``streamnorm``. An application that set up no logging hears warnings all the same, as ``logging``
 prints them to stderr then, and each of its kind once for a stream. Text of the wire is cleaned here,
@@ -111,6 +112,8 @@ class Scribe:
         "response_id",
         "strict",
     )
+    debug_on: bool
+    info_on: bool
 
     def __init__(self, provider: str, *, strict: bool = False) -> None:
         self.provider = provider
@@ -120,8 +123,14 @@ class Scribe:
         self.frame: int | None = None
         self._heard: set[str] = set()
         self._logged: set[str] = set()  # while nobody listens
+
+    def __getattr__(self, name: str) -> bool:
+        """Which levels are on: asked when the first call begins, once."""
+        if name not in ("debug_on", "info_on"):
+            raise AttributeError(name)
         self.debug_on = is_on(DEBUG)
         self.info_on = self.debug_on or is_on(INFO)
+        return self.debug_on if name == "debug_on" else self.info_on
 
     def note(self, name: str, /, **facts: Any) -> None:
         """A tolerance happened. Counted, logged (the first of its name, or each), raised if strict."""

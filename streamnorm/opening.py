@@ -37,9 +37,8 @@ class Opening:
         self.parser: Parser = self._wires[0](calls, scribe)
         self.framer: Framer | None = None
         self.heading = Heading()
-        self.envelope = (
-            b""  # what every payload repeats, behind the head of its frame: see Parser.envelope
-        )
+        # What every payload repeats, see Parser.envelope, and the head of its frame before it.
+        self.envelope = self.lead = b""
         self.head = b""  # what the first frame is expected to begin with
 
     @property
@@ -111,7 +110,7 @@ class Opening:
             return
         head, at = self.framer.head_of(block), self.parser.envelope(data)
         if at > 1 and block.startswith(head + data[:at]):
-            self.envelope = head + data[:at]
+            self.lead, self.envelope = head, data[:at]
         known = self.heading
         self.heading = Heading(
             known.model or heading.model, known.response_id or heading.response_id

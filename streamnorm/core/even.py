@@ -12,9 +12,9 @@ place is changed twice, and a payload at most doubles (``Repairs``).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -155,7 +155,7 @@ def fields_at(data: bytes, path: tuple[str | int, ...]) -> dict[str, Raw]:
 def says_twice(data: bytes) -> bool:
     """Has an object of this payload one field twice? Only the last would be seen."""
     try:
-        _objects.decode(data.decode("utf-8", "replace"))
+        _objects().decode(data.decode("utf-8", "replace"))
     except _Twice:
         return True
     except (ValueError, RecursionError):
@@ -172,7 +172,11 @@ def _fields_once(pairs: list[tuple[str, Any]]) -> None:
         raise _Twice
 
 
-_objects = json.JSONDecoder(object_pairs_hook=_fields_once)
+@cache
+def _objects() -> Any:
+    import json  # here, as most streams never need it
+
+    return json.JSONDecoder(object_pairs_hook=_fields_once)
 
 
 def with_field(data: bytes, key: str, value: str) -> bytes:

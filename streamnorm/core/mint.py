@@ -24,11 +24,18 @@ class Mint:
     True
     """
 
-    __slots__ = ("_key", "stand_in")
+    __slots__ = ("_key", "_stand_in")
 
     def __init__(self, stand_in: str | None = None) -> None:
-        self.stand_in = stand_in or _new_stand_in()
+        self._stand_in = stand_in or ""
         self._key = b""
+
+    @property
+    def stand_in(self) -> str:
+        """What mints the same ids again; made up when it is first asked for."""
+        if not self._stand_in:
+            self._stand_in = _new_stand_in()
+        return self._stand_in
 
     def id(self, ordinal: int, salt: str = "") -> str:
         """The id of call number ``ordinal``: 132 bits, ``^[A-Za-z0-9_-]{1,40}$``."""

@@ -77,6 +77,7 @@ class _Seen(NamedTuple):
 
 
 _seen = _Seen({}, ())
+_ours: dict[str, tuple[type[Parser], ...]] = {}  # by name, as they were found: these never change
 
 
 def rows() -> tuple[Provider, ...]:
@@ -103,10 +104,15 @@ def provider_row(name: str) -> Provider:
 
 def parsers_of(name: str) -> tuple[type[Parser], ...]:
     """The wires that are spoken under a name; for more than one, the first payload decides."""
+    if (known := _ours.get(name)) is not None:
+        return known
     if name == AUTO:
         return _all_parsers()
-    row = provider_row(name)
-    return tuple(provider_row(wire).part("parser", Parser) for wire in (name, *row.also))
+    names = (name, *provider_row(name).also)
+    parsers = tuple(provider_row(wire).part("parser", Parser) for wire in names)
+    if set(names) <= set(_NAMES):
+        _ours[name] = parsers
+    return parsers
 
 
 def _all_parsers() -> tuple[type[Parser], ...]:

@@ -11,10 +11,10 @@ room for doubt.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -74,8 +74,10 @@ def count_keys(value: Any, depth: int) -> int:
 
 def _judge(text: str, max_depth: int) -> Any:
     """The slow and strict reading, by the standard library with every door closed."""
+    import json
+
     try:
-        value = _strict.decode(text)
+        value = _strict().decode(text)
     except RecursionError:
         raise Refused(f"nested deeper than {max_depth} levels") from None
     except json.JSONDecodeError as error:
@@ -125,6 +127,10 @@ def _no_constant(name: str) -> Any:
     raise Refused(f"{name} is not JSON")
 
 
-_strict = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
-)
+@cache
+def _strict() -> Any:
+    import json  # here, as most streams never need it
+
+    return json.JSONDecoder(
+        object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
+    )
