@@ -51,7 +51,7 @@ ROOMS = (
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
-    Room("edge", ". runtime sources refusals reading failures summary timer intake broadcast stream "
+    Room("edge", ". runtime sources refusals reading failures summary timer watch intake broadcast stream "
          "connect replay",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("history", "errors spool settled base rows migrations sql sqlite memory postgres transcript .",

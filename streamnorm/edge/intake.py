@@ -28,7 +28,7 @@ _CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or
 class Intake:
     """Between a source and its pipe."""
 
-    __slots__ = ("_gate", "_pipe", "_record", "_recorder", "_source", "_tally")
+    __slots__ = ("_calm", "_gate", "_pipe", "_record", "_recorder", "_source", "_tally")
 
     def __init__(
         self, source: Source, pipe: Normalizer, tally: Tally, record: str | os.PathLike[str] | None
@@ -37,6 +37,7 @@ class Intake:
         self._record = record
         self._recorder: Recorder | None = None
         self._gate: Gate | None = None
+        self._calm = False  # is nothing left to be found out, so that a chunk goes the short way?
 
     def open(self) -> None:
         """The facts are known: look at the status, begin the recording."""
@@ -59,6 +60,16 @@ class Intake:
 
     def feed(self, item: Item | None) -> list[Event]:
         """A chunk, a payload or, as None, the end. Raises ``ProviderError`` if it is no stream."""
+        if self._calm and type(item) is bytes:
+            tally = self._tally
+            tally.chunks += 1
+            tally.bytes += len(item)
+            if self._recorder is not None:
+                self._recorder.chunk(item)
+            return self._pipe.feed(item)
+        return self._feed_slowly(item)
+
+    def _feed_slowly(self, item: Item | None) -> list[Event]:
         if not self._source.ready:
             self._source.ready = True
             self.open()
@@ -73,6 +84,7 @@ class Intake:
             return self._pipe.fail(
                 "limit", f"more than {RATIO} times as long unpacked as packed", code="ratio"
             )
+        self._calm = (self._gate is None or self._gate.open) and not self._source.is_packed
         return self._pipe.feed(item)
 
     def feed_rest(self, item: Item) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import io
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -102,6 +102,11 @@ class Source:
         """Can it be read in a ``for`` loop?"""
         return self._now is not None
 
+    @property
+    def is_packed(self) -> bool:
+        """Is the body unpacked while it is read?"""
+        return bool(self.facts.headers.get("content-encoding"))
+
     def received(self) -> int | None:
         """Bytes that came over the network, before any decompression, if that is known."""
         return None
@@ -116,6 +121,10 @@ class Source:
             return as_item(await self._iterator.__anext__())
         except StopAsyncIteration:
             return None
+
+    def puller(self) -> Callable[[], Awaitable[Any]] | None:
+        """What ``next`` asks for each item, once it has begun: the short way. None: there is none."""
+        return None if self._later is None else getattr(self._iterator, "__anext__", None)
 
     def next_now(self) -> Item | None:
         """As ``next``, blocking."""
@@ -274,7 +283,7 @@ class _Response(Source):
         self._response = response
 
     def received(self) -> int | None:
-        if not self.facts.headers.get("content-encoding"):
+        if not self.is_packed:
             return None
         count = getattr(self._response, "num_bytes_downloaded", None)
         return count if isinstance(count, int) and count else None
@@ -307,9 +316,12 @@ def _httpx_readers(response: Any) -> Readers:
     if response.is_stream_consumed or response.is_closed:
         return None, None
     stream = getattr(response, "stream", None)
+    # What is not packed is the same raw, and one generator less.
+    packed = response.headers.get("content-encoding", "identity") != "identity"
+    later = response.aiter_bytes if packed else response.aiter_raw
     return (
         response.iter_bytes if hasattr(stream, "__iter__") else None,
-        response.aiter_bytes if hasattr(stream, "__aiter__") else None,
+        later if hasattr(stream, "__aiter__") else None,
     )
 
 

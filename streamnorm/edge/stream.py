@@ -5,8 +5,10 @@ so a slow reader slows the wire and memory stays bounded. Nothing that a wire or
 raises while events are read: ``Failed`` is an event. ``calls()`` and ``text()`` raise it at the end.
 
 Whatever a stream wraps is closed when it ends, fails or is cancelled, and when its scope is left.
-No task group and no cancel scope is open while the reader has control: a timer lives for one read.
+No task group and no cancel scope is open while the reader has control (``watch.py`` has the timer).
 The class is an iterator and no generator, as closing a generator does not close those inside it.
+
+Hot is ``__anext__``, where the usual read is written out; everything unusual goes to ``_fill``.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
 from anyio import lowlevel
@@ -28,9 +30,10 @@ from .failures import Reported, error_of
 from .intake import Intake
 from .reading import IDLE, Reading
 from .runtime import spawn
-from .sources import Item, Source, is_transport, source_of
+from .sources import Item, Source, as_item, is_transport, source_of
 from .summary import Tally
 from .timer import Timer, TimeUp
+from .watch import OnAsyncio, Watch, watch_for
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["Picked", "Stream", "normalize"]
 
 T = TypeVar("T")
+Pull: TypeAlias = Callable[[], Awaitable[Any]]
 
+_NOT_YET: Any = None  # there was no read yet that could tell
 CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
 DRAIN_WITHIN = 0.05  # seconds, and bytes, for the end of a body after the last event: only a body
 DRAIN_BYTES = 64 * 1024  # that was read to its end leaves a connection that can be used again
@@ -99,13 +104,16 @@ class Stream:
         self._over = False  # nothing follows what is in the queue, but perhaps …
         self._error: Exception | None = None  # … this, once
         self._cause: Exception | None = None  # what the transport raised
-        self._busy = False
+        self._free = False  # may the usual read begin?
+        self._busy = False  # is another one under way?
         self._closing = False
-        self._scope: anyio.CancelScope | None = None  # of the read that is under way
         self._unwound: anyio.Event | None = None  # set when that read is over
         self._timer = Timer(reading.idle, reading.deadline)
+        self._watch: Watch | None = None  # over the reads, once there was one
+        self._usual: tuple[OnAsyncio, Pull] = _NOT_YET  # the same, and the source's own next
         self._tally = Tally()
         self._intake = Intake(source, self._pipe, self._tally, reading.record)
+        self._feed = self._intake.feed
         self._shut_done = False  # is the source closed? It is ours to close from here on
         if source.ready:
             self._intake.open()
@@ -116,12 +124,43 @@ class Stream:
         return self
 
     async def __anext__(self) -> Event:
-        if not self._queue:
+        queue = self._queue
+        while not queue and self._free:  # the usual read: one coroutine between reader and source
+            self._free = False
+            watch, pull = self._usual
+            try:
+                watch.begin()
+                item = await pull()
+                if type(item) is not bytes:
+                    item = as_item(item)
+            except BaseException as error:  # noqa: BLE001  the end of the source among them
+                await self._fill(error)
+                break
+            if watch.fired:
+                self._heed()
+            watch.task = None
+            self._free = True
+            try:
+                events = self._feed(item)
+                if len(events) == 1 and self._tally.hear_piece(events[0]):
+                    self._timer.waited = 0.0
+                    return events[0]
+                self._hear(events)
+            except (NoteRaised, ProviderError) as objection:
+                self._object(objection)
+            except BaseException as error:
+                await self._abandon(error)
+                raise
+            if not queue:
+                self._pause(watch.now())
+            if not self._free:
+                await self._fill()
+        if not queue:
             await self._fill()
-            if not self._queue:
+            if not queue:
                 self._raise_error()
                 raise StopAsyncIteration
-        return self._queue.popleft()
+        return queue.popleft()
 
     def __iter__(self) -> Stream:
         if not self._source.is_sync:
@@ -228,11 +267,11 @@ class Stream:
 
     async def aclose(self) -> None:
         """Close what is wrapped, from any task. A read that is under way ends as cancelled."""
-        if self._busy:
+        if self._is_read():
             self._closing = True
             self._unwound = self._unwound or anyio.Event()
-            if self._scope is not None:
-                self._scope.cancel()
+            if self._watch is not None:
+                self._watch.interrupt()
             await self._unwound.wait()
             return await self._cancel()
         self._stop()
@@ -252,7 +291,7 @@ class Stream:
         if getattr(self, "_shut_done", True):
             return
         self._shut_done = True
-        self._intake.close()
+        self._rest()
         source = self._source
         if not source.closable:
             return
@@ -268,10 +307,14 @@ class Stream:
 
     # --- one read, async --------------------------------------------------------------------------
 
-    async def _fill(self) -> None:
-        """Read until there is an event, or the end."""
-        self._occupy()
+    async def _fill(self, met: BaseException | None = None) -> None:
+        """Read until there is an event, or the end. ``met``: what the usual read has met with."""
+        if met is None:
+            self._refuse_second_reader()
+        self._busy = True
         try:
+            if met is not None:
+                await self._step(met)
             while not self._queue and not self._over:
                 if self._closing:
                     await self._cancel()
@@ -279,18 +322,20 @@ class Stream:
                     await self._wind_up()
                 else:
                     await self._step()
+            if self._pipe.ended and not isinstance(self.end, Finish):
+                await self._shut()  # nothing good comes from there any more
         except BaseException as error:  # cancelled, or a mistake in somebody's code
-            self._stop(type(error).__name__)
-            await self._shut()
+            await self._abandon(error)
             raise
         finally:
+            met = None  # its traceback knows this frame: no cycle
             self._busy = False
-            if self._unwound is not None:
-                self._unwound.set()
+            self._free = self._is_usual()
+            self._release()
 
-    async def _step(self) -> None:
+    async def _step(self, met: BaseException | None = None) -> None:
         try:
-            item = await self._read()
+            item = await (self._read() if met is None else self._met(met))
         except TimeUp as up:
             self._expire(up)
         except Exception as error:
@@ -298,35 +343,70 @@ class Stream:
                 raise
         else:
             self._take(item)
-        if self._pipe.ended and not isinstance(self.end, Finish):
-            await self._shut()  # nothing good comes from there any more
+            if not self._queue and self._watch is not None:
+                self._pause(self._watch.now())
+        finally:
+            met = None
 
     async def _read(self) -> Item | None:
         if self._source.instant:
             if self._timer.deadline is not None:
-                self._timer.until(anyio.current_time(), connected=True)
+                self._timer.begin(anyio.current_time())
             await lowlevel.checkpoint()  # the others, too
             return self._source.next_now()
-        now = anyio.current_time()
-        until = self._timer.until(now, connected=self._source.ready)
-        with anyio.CancelScope(deadline=until) as self._scope:
-            try:
-                return await self._source.next()
-            finally:
-                self._timer.waited(anyio.current_time() - now)
-                self._scope = None
-        raise TimeUp(anyio.current_time())
+        watch = self._watch = self._watch or watch_for(self._timer)
+        connected = self._source.ready
+        if not self._source.is_async:  # in a thread, where a read cannot be interrupted
+            self._timer.begin(watch.now(), connected=connected)
+            return await self._source.next()
+        item: Item | None = await watch.read(self._source.next, connected=connected)
+        return item
+
+    async def _met(self, error: BaseException) -> None:
+        """The usual read ended with this: None, if it is the end of the source."""
+        try:
+            if self._watch is not None:
+                await self._watch.end_with(error)
+            if not isinstance(error, StopAsyncIteration):
+                raise error
+        finally:
+            del error
+
+    def _is_usual(self) -> bool:
+        """Will the next read be one of a source that is open and has nothing odd about it?"""
+        if self._over or self._closing or self._pipe.ended:
+            return False
+        if self._usual is _NOT_YET and isinstance(self._watch, OnAsyncio):
+            pull = self._source.puller()
+            if pull is not None:
+                self._usual = self._watch, pull
+                self._timer.connected = True
+        return self._usual is not _NOT_YET
+
+    def _heed(self) -> None:
+        """The usual read was interrupted, and gave something all the same."""
+        self._usual[0].end()
+        self._release()
+
+    def _release(self) -> None:
+        """Those who wait for the end of this read may go on."""
+        if self._unwound is not None:
+            self._unwound.set()
+
+    async def _abandon(self, error: BaseException) -> None:
+        self._stop(type(error).__name__)
+        await self._shut()
 
     async def _cancel(self) -> None:
         """Another task closes the stream: its reader hears that, and what it breaks."""
-        self._over = True
+        self._end()
         self._hear(self._pipe.fail("cancelled", "closed while it was read"))
         await self._shut()
 
     async def _wind_up(self) -> None:
         await self._drain()
         await self._shut()
-        self._over = True
+        self._end()
 
     async def _drain(self) -> None:
         """Read on to the end of the body, if it is already there."""
@@ -347,7 +427,7 @@ class Stream:
         if self._shut_done:
             return
         self._shut_done = True
-        self._intake.close()
+        self._rest()
         # Shielded, or a cancelled task would leave the connection open; not for ever, though.
         within = anyio.current_time() + CLOSE_WITHIN
         with anyio.CancelScope(shield=True, deadline=within):
@@ -356,7 +436,8 @@ class Stream:
     # --- one read, blocking -----------------------------------------------------------------------
 
     def _fill_now(self) -> None:
-        self._occupy()
+        self._refuse_second_reader()
+        self._busy = True
         try:
             while not self._queue and not self._over:
                 if self._pipe.ended:
@@ -372,9 +453,8 @@ class Stream:
 
     def _step_now(self) -> None:
         # A read that blocks cannot be interrupted: time is told before the next one.
-        now = time.monotonic()
         try:
-            self._timer.until(now, connected=self._source.ready)
+            self._timer.begin(time.monotonic(), connected=self._source.ready)
             item = self._source.next_now()
         except TimeUp as up:
             self._expire(up)
@@ -382,8 +462,9 @@ class Stream:
             if not self._lose(error):
                 raise
         else:
-            self._timer.waited(time.monotonic() - now)
             self._take(item)
+            if not self._queue:
+                self._pause(time.monotonic())
         if self._pipe.ended and not isinstance(self.end, Finish):
             self._shut_now()
 
@@ -391,7 +472,7 @@ class Stream:
         if self._source.instant:  # otherwise a read for the end of a body could block for long
             self._drain_now()
         self._shut_now()
-        self._over = True
+        self._end()
 
     def _drain_now(self) -> None:
         left = DRAIN_BYTES
@@ -402,32 +483,58 @@ class Stream:
     def _shut_now(self) -> None:
         if not self._shut_done:
             self._shut_done = True
-            self._intake.close()
+            self._rest()
             self._source.close()
 
     # --- what both have in common -----------------------------------------------------------------
 
-    def _occupy(self) -> None:
-        if self._busy:
+    def _is_read(self) -> bool:
+        return self._busy or (self._usual is not _NOT_YET and self._usual[0].task is not None)
+
+    def _refuse_second_reader(self) -> None:
+        if self._is_read():
             raise UsageError("two readers on one stream; stream.broadcast(2) gives each its own")
-        self._busy = True
+
+    def _end(self) -> None:
+        """Nothing follows what is in the queue."""
+        self._over = True
+        self._free = False
+
+    def _rest(self) -> None:
+        """There will be no more reads."""
+        self._intake.close()
+        if self._watch is not None:
+            self._watch.stop()
 
     def _take(self, item: Item | None) -> None:
         """A chunk, a payload or the end, on its way to the pipe."""
         try:
-            self._hear(self._intake.feed(item))
-        except NoteRaised as raised:
-            self._hear(list(raised.events))
-            self._error = raised
-            self._over = True
-        except ProviderError as refusal:
-            self._refuse(refusal)
+            self._hear(self._feed(item))
+        except (NoteRaised, ProviderError) as objection:
+            self._object(objection)
+
+    def _object(self, objection: NoteRaised | ProviderError) -> None:
+        """What was fed is not accepted."""
+        if isinstance(objection, ProviderError):
+            return self._refuse(objection)
+        self._hear(list(objection.events))
+        self._error = objection
+        return self._end()
 
     def _hear(self, events: list[Event]) -> None:
         if events:
             self._timer.heard()
             self._tally.hear(events)
             self._queue.extend(events)
+            if self._tally.end is not None:
+                self._free = False
+
+    def _pause(self, now: float) -> None:
+        """A read gave no event."""
+        try:
+            self._timer.pause(now)
+        except TimeUp as up:
+            self._expire(up)
 
     def _expire(self, up: TimeUp) -> None:
         """The time is up, or somebody closes the stream while it is being read."""
@@ -470,7 +577,7 @@ class Stream:
         self._pipe.fail("provider_error", said[0], retryable=said[1], code=said[2])
         self._tally.hear([Failed("provider_error", *said)])
         self._error = refusal
-        self._over = True
+        self._end()
 
     def _stop(self, why: str = "closed before its end") -> None:
         """No more events, whatever was still to come."""
@@ -478,7 +585,7 @@ class Stream:
             self._tally.hear(events)
         self._queue.clear()
         self._error = None
-        self._over = True
+        self._end()
 
     def _raise_error(self) -> None:
         if self._error is not None:

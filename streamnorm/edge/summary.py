@@ -15,13 +15,18 @@ from ..events import (
     Failed,
     Finish,
     Provenance,
+    ReasoningDelta,
     StreamStart,
+    TextDelta,
     ToolCall,
+    ToolCallDelta,
     Usage,
     event_to_dict,
 )
 
 __all__ = ["Tally"]
+
+_PIECES = frozenset({TextDelta, ReasoningDelta, ToolCallDelta})  # of which only the number counts
 
 
 class Tally:
@@ -48,6 +53,15 @@ class Tally:
     def broken(self) -> list[dict[str, Any]]:
         """The rows of the calls that did not end whole."""
         return [row for row in self.calls if "broken" in row]
+
+    def hear_piece(self, event: Event) -> bool:
+        """This one was told, if it is a piece that says nothing more than itself; else False."""
+        kind = type(event)
+        if kind not in _PIECES:
+            return False
+        self._counts[kind] += 1
+        self._last = time.monotonic()
+        return True
 
     def hear(self, events: list[Event]) -> None:
         """These were told, and in this order."""

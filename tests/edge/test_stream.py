@@ -37,6 +37,7 @@ from streamnorm.errors import (
 )
 from streamnorm.events import Event, Failed, Finish
 from tests.conftest import Chat, Messages, assert_well_formed, broken_of, calls_of
+from tests.edge.clocks import on_jumping_loop
 from tests.edge.servers import Answer, Provider
 
 CALL = Chat.call(0, "call_1", "get_weather", '{"city":') + Chat.call(0, None, None, '"Oslo"}')
@@ -58,7 +59,12 @@ def both(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def in_virtual_time(job: Callable[[], Awaitable[None]]) -> None:
-    """On a clock that jumps to the next thing that is waited for."""
+    """On a clock that jumps to the next thing that is waited for: of asyncio, then of trio."""
+    on_jumping_loop(job)
+    on_jumping_trio(job)
+
+
+def on_jumping_trio(job: Callable[[], Awaitable[None]]) -> None:
     trio = pytest.importorskip("trio")
     testing = pytest.importorskip("trio.testing")
     trio.run(job, clock=testing.MockClock(autojump_threshold=0))
@@ -801,7 +807,7 @@ def test_dropping_on_trio_closes_too():
             await anyio.lowlevel.checkpoint()
         assert tap.closed
 
-    in_virtual_time(job)
+    on_jumping_trio(job)
 
 
 def test_dropping_in_a_for_loop_closes():
