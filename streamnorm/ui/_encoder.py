@@ -17,7 +17,7 @@ from .. import fold as f
 from ..errors import StreamnormError
 from ..events import Failed, StreamStart, ToolCall, Usage
 from ..fold import Call, Fold, Move
-from ..text.written import json_text, safe_json, sse
+from ..text.written import Phrase, json_text, safe_json, sse_lines
 from ..tools import ToolResult
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ SSE_HEADERS = {
 
 ErrorText: TypeAlias = Callable[[Failed], str]
 Frame: TypeAlias = dict[str, Any]
+Told: TypeAlias = Frame | bytes  # to be written, or written already
 Item: TypeAlias = "f.Item | Settled"
 
 CUT = Failed("truncated", "the events ended without an end")
@@ -100,15 +101,18 @@ class Encoder(ABC):
 
     def feed(self, *items: Item) -> bytes:
         """These items as server-sent events."""
-        return b"".join(map(sse, self.payloads(*items)))
+        return sse_lines(self.payloads(*items))
 
     def close(self, failed: Failed | None = None) -> bytes:
         """The end as server-sent events."""
-        return b"".join(map(sse, self.closing(failed)))
+        return sse_lines(self.closing(failed))
 
 
 class MoveEncoder(Encoder):
     """A protocol that is told in moves: a subclass has a method for each, named in ``METHODS``.
+
+    A method gives frames, or the payload of one that is written already: of a part that goes on only
+    the text is new, so the rest of its frame (``_piece``) is written once.
 
     ``used`` are call ids that the conversation has already; ``known`` those of earlier calls that may
     be answered now, by the ids that their results have; ``echo=False`` leaves out what a provider
@@ -116,6 +120,10 @@ class MoveEncoder(Encoder):
     """
 
     TRAILER: ClassVar[tuple[bytes, ...]] = ()
+    _tells: ClassVar[dict[type, Callable[[Any, Any], list[Told]]]] = {}  # a move -> its method
+
+    def __init_subclass__(cls) -> None:
+        cls._tells = {move: getattr(cls, name) for move, name in METHODS.items()}
 
     def __init__(
         self,
@@ -125,41 +133,57 @@ class MoveEncoder(Encoder):
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        super().__init__(Fold(used=used, known=known, echo=echo), error_text)
+        super().__init__(Fold(used=used, known=known, echo=echo, read=as_item), error_text)
         self._echo = echo
         self._opened = False
+        self._phrases: dict[f.Run | Call, Phrase] = {}  # of the parts that are open
 
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
-        return [safe_json(frame) for frame in [*self._openers(), *self._told(items)]]
+        if len(items) == 1:  # most often one piece of a part that is open: no moves are needed
+            part = self._fold.going(item := items[0])
+            if part is not None:
+                text: str = item.text  # type: ignore[union-attr]
+                if (phrase := self._phrases.get(part) or self._ready(part, text)) is not None:
+                    part.add(text)
+                    return [phrase.line((text,))]
+        told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
+        return [line if type(line) is bytes else safe_json(line) for line in told]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
         if self._closed:
             return []
-        frames = [*self._openers(), *self._told([failed] if failed is not None else [])]
+        told = self._told(self._fold.feed([failed] if failed is not None else []))
         failed = failed or self._cut()
-        for move in self._fold.close():
-            frames.extend(self._tell(move))
+        told += self._told(self._fold.close())
         self._closed = True
-        frames.extend(self._finish(failed or self._failed()))
-        return [*map(safe_json, frames), *self.TRAILER]
+        told += self._finish(failed or self._failed())
+        lines = [line if type(line) is bytes else safe_json(line) for line in told]
+        return [*lines, *self.TRAILER]
 
-    def _told(self, items: Iterable[Item]) -> list[Frame]:
-        moves = self._fold.feed(map(as_item, items))
-        return [frame for move in moves for frame in self._tell(move)]
-
-    def _tell(self, move: Move) -> list[Frame]:
-        told: list[Frame] = getattr(self, METHODS[type(move)])(move)
+    def _told(self, moves: list[Move]) -> list[Told]:
+        told = [] if self._opened else self._openers()
+        for move in moves:
+            told += self._tells[type(move)](self, move)
         return told
 
-    def _openers(self) -> list[Frame]:
-        if self._opened:
-            return []
+    def _openers(self) -> list[Told]:
         self._opened = True
         return self._start()
+
+    def _ready(self, part: f.Run | Call, text: str) -> Phrase | None:
+        """As ``_phrase``, or None if this first piece does not say how the part is to be told."""
+        return self._phrase(part)
+
+    def _phrase(self, part: f.Run | Call) -> Phrase:
+        """What the pieces of an open part are told with."""
+        phrase = self._phrases.get(part)
+        if phrase is None:
+            phrase = self._phrases[part] = Phrase(self._piece(part))
+        return phrase
 
     def _failed(self) -> Failed | None:
         end = self._fold.end
@@ -168,11 +192,15 @@ class MoveEncoder(Encoder):
     # --- of each protocol -------------------------------------------------------------------------
 
     @abstractmethod
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         """What comes before everything."""
 
     @abstractmethod
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _piece(self, part: f.Run | Call) -> Frame:
+        """The frame of a piece of this part, with an empty text at its end."""
+
+    @abstractmethod
+    def _finish(self, failed: Failed | None) -> list[Told]:
         """What comes after everything."""
 
 
@@ -258,17 +286,21 @@ def as_text(output: Any) -> str:
 
 def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
     """Where a call and its id come from, for the page: what ``inbox`` reads when it comes back."""
-    provenance = event.provenance
+    whence = event.provenance
     metadata: dict[str, Any] = {
-        "id": event.id, "idSource": provenance.id_source, "boundary": provenance.boundary,
+        "id": event.id, "idSource": whence.id_source, "boundary": whence.boundary,
         "family": event.family, "call": event.call,
     }  # fmt: skip
-    optional = {
-        "wireId": provenance.wire_id, "wireField": provenance.wire_field,
-        "provider": provenance.provider or None, "responseId": provenance.response_id,
-        "choice": event.choice or None,
-    }  # fmt: skip
-    metadata |= {key: value for key, value in optional.items() if value is not None}
+    if whence.wire_id is not None:
+        metadata["wireId"] = whence.wire_id
+    if whence.wire_field is not None:
+        metadata["wireField"] = whence.wire_field
+    if whence.provider:
+        metadata["provider"] = whence.provider
+    if whence.response_id is not None:
+        metadata["responseId"] = whence.response_id
+    if event.choice:
+        metadata["choice"] = event.choice
     if isinstance(event, ToolCall):
         metadata["checksum"] = event.checksum
         if not event.name_valid:

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import json_text, safe_json
+from ..text.written import Phrase, json_text, safe_json
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -24,6 +24,7 @@ from ._encoder import (
     Frame,
     Item,
     MoveEncoder,
+    Told,
     as_text,
     broken_text,
     call_metadata,
@@ -88,16 +89,16 @@ class Encoder(MoveEncoder):
         self.run_id = run_id or new_id("run")
         self.message_id = message_id or new_id("msg")
         self._modern = is_modern(protocol_version)
-        self._held: dict[str, list[str]] = {}  # arguments that are no JSON: told when whole
-        self._heard: set[str] = set()  # calls whose arguments are JSON and were told
+        self._held: dict[f.Call, list[str]] = {}  # arguments that are not told yet
+        self._code: set[f.Call] = set()  # calls whose arguments are no JSON: told when whole
         self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
         self._results = 0
 
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         version = {"protocolVersion": VERSION} if self._modern else {}
         return [{"type": "RUN_STARTED", **self._run_ids(), **version}]
 
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _finish(self, failed: Failed | None) -> list[Told]:
         if failed is not None and (failed.reason != "cancelled" or not self._modern):
             return [self._run_error(failed)]
         event: Frame = {"type": "RUN_FINISHED", **self._run_ids()}
@@ -116,7 +117,7 @@ class Encoder(MoveEncoder):
     def _run_ids(self) -> Frame:
         return {"threadId": self.thread_id, "runId": self.run_id}
 
-    def _interrupts(self) -> list[Frame]:
+    def _interrupts(self) -> list[Told]:
         return [
             without_none(
                 id=approval.id, reason="tool_call", toolCallId=call.id,
@@ -135,31 +136,36 @@ class Encoder(MoveEncoder):
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Frame]:
+    def _step(self, move: f.Step) -> list[Told]:
         event: Frame = {"type": "STEP_STARTED", "stepName": f"step-{move.number}"}
         if move.start is not None:
             event["metadata"] = {"streamnorm": stream_facts(move.start)}
         return [event]
 
-    def _step_end(self, move: f.StepEnd) -> list[Frame]:
+    def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Frame]:
-        id = self._run_id(move.run)
-        if move.run.kind == "text":
+    def _piece(self, part: f.Run | f.Call) -> Frame:
+        if isinstance(part, f.Call):
+            return _args(part.id, "")
+        kind = "TEXT_MESSAGE" if part.kind == "text" else "REASONING_MESSAGE"
+        return {"type": f"{kind}_CONTENT", "messageId": self._run_id(part), "delta": ""}
+
+    def _run_open(self, move: f.RunOpen) -> list[Told]:
+        id, run = self._run_id(move.run), move.run
+        if run.kind == "text":
             return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
         return [
             {"type": "REASONING_START", "messageId": id},
             {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
         ]
 
-    def _run_text(self, move: f.RunText) -> list[Frame]:
-        kind = "TEXT_MESSAGE" if move.run.kind == "text" else "REASONING_MESSAGE"
-        id = self._run_id(move.run)
-        return [{"type": f"{kind}_CONTENT", "messageId": id, "delta": move.text}]
+    def _run_text(self, move: f.RunText) -> list[Told]:
+        return [self._phrase(move.run).line(move.pieces)]
 
-    def _run_close(self, move: f.RunClose) -> list[Frame]:
+    def _run_close(self, move: f.RunClose) -> list[Told]:
         id, run = self._run_id(move.run), move.run
+        self._phrases.pop(run, None)
         echoes = self._kept(id, run)
         if run.kind == "text":
             return [{"type": "TEXT_MESSAGE_END", "messageId": id}, *echoes]
@@ -169,7 +175,7 @@ class Encoder(MoveEncoder):
             {"type": "REASONING_END", "messageId": id},
         ]
 
-    def _kept(self, id: str, run: f.Run) -> list[Frame]:
+    def _kept(self, id: str, run: f.Run) -> list[Told]:
         """What is to come back with a message: clients keep the last value, so it holds them all."""
         runs = self._runs.setdefault(id, [])
         runs.append(run)
@@ -188,7 +194,7 @@ class Encoder(MoveEncoder):
     def _message(self, step: int) -> str:
         return f"{self.message_id}-{step}"
 
-    def _cited(self, move: f.Cited) -> list[Frame]:
+    def _cited(self, move: f.Cited) -> list[Told]:
         sources = [
             without_none(title=s.title, url=s.url, filename=s.filename)
             for s in sources_of(move.event.payload)
@@ -198,7 +204,7 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Frame]:
+    def _call_open(self, move: f.CallOpen) -> list[Told]:
         return [self._opened_call(move.call.id, move.call)]
 
     def _opened_call(self, id: str, call: f.Call) -> Frame:
@@ -212,26 +218,29 @@ class Encoder(MoveEncoder):
             event["metadata"] = {"streamnorm": {"providerExecuted": True}}
         return event
 
-    def _call_text(self, move: f.CallText) -> list[Frame]:
+    def _call_text(self, move: f.CallText) -> list[Told]:
         """Clients take arguments for JSON. Code and other text is held until its object is whole."""
-        id = move.call.id
-        if id in self._heard:
-            return [_args(id, move.text)]
-        held = self._held.setdefault(id, [])
-        held.append(move.text)
-        start = move.text.lstrip() if len(held) == 1 else held[0].lstrip()
-        if start and not start.startswith("{"):
+        call = move.call
+        if call in self._phrases:
+            return [self._phrases[call].line(move.pieces)]
+        text = move.text
+        self._held.setdefault(call, []).append(text)
+        start = "" if call in self._code else text.lstrip()
+        if not start:
             return []
-        text = "".join(held)
-        if not text.strip():
+        if not start.startswith("{"):
+            self._code.add(call)
             return []
-        del self._held[id]
-        self._heard.add(id)
-        return [_args(id, text)]
+        return [self._phrase(call).line(self._held.pop(call))]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
+    def _ready(self, part: f.Run | f.Call, text: str) -> Phrase | None:
+        unsure = isinstance(part, f.Call) and (part in self._held or not text.startswith("{"))
+        return None if unsure else self._phrase(part)
+
+    def _call_whole(self, move: f.CallWhole) -> list[Told]:
         call, event = move.call, move.event
-        told = call.sent if call.id in self._heard else ""
+        told = call.sent if call in self._phrases else ""
+        self._forget(call)
         text = _json_of(event)
         metadata = {"streamnorm": _facts(call, event)}
         if text.startswith(told):
@@ -247,31 +256,37 @@ class Encoder(MoveEncoder):
             *self._ended(again, metadata, event),
         ]
 
-    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Frame]:
+    def _forget(self, call: f.Call) -> None:
+        self._phrases.pop(call, None)
+        self._held.pop(call, None)
+        self._code.discard(call)
+
+    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Told]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
             return [end, _encrypted("tool-call", id, json_text(event.echo))]
         return [end]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
+    def _call_broken(self, move: f.CallBroken) -> list[Told]:
         call, rest = move.call, []
-        if call.id in self._held:
-            rest = [_args(call.id, "".join(self._held.pop(call.id)))]
+        if call in self._held:
+            rest = [_args(call.id, "".join(self._held[call]))]
+        self._forget(call)
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": call.id}
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
 
-    def _gone(self, id: str, why: str, reason: str) -> list[Frame]:
+    def _gone(self, id: str, why: str, reason: str) -> list[Told]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id}
         end["metadata"] = {"streamnorm": {"broken": reason}}
         return [end, self._error_result(id, why)]
 
-    def _progress(self, move: f.Progress) -> list[Frame]:
+    def _progress(self, move: f.Progress) -> list[Told]:
         return [_custom("tool_progress", progress_facts(move))]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Frame]:
+    def _result(self, move: f.Result) -> list[Told]:
         if move.event.is_error:
             return [self._error_result(move.call.id, as_text(move.output))]
         return [self._answered(move.call.id, as_text(move.output), {})]
@@ -290,16 +305,16 @@ class Encoder(MoveEncoder):
             **more,
         }
 
-    def _orphan(self, move: f.Orphan) -> list[Frame]:
+    def _orphan(self, move: f.Orphan) -> list[Told]:
         return [_custom("orphan_result", orphan_facts(move))]
 
-    def _asked(self, move: f.Asked) -> list[Frame]:
+    def _asked(self, move: f.Asked) -> list[Told]:
         value = without_none(
             id=move.approval.id, toolCallId=move.call.id, reason=move.approval.reason or None
         )
         return [_custom("approval_request", value)]
 
-    def _refused(self, move: f.Refused) -> list[Frame]:
+    def _refused(self, move: f.Refused) -> list[Told]:
         return [self._error_result(move.call.id, f.denial(move.reason))]
 
 
@@ -367,7 +382,9 @@ def _json_of(call: ToolCall) -> str:
 
 def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Frame:
     facts = call_metadata(call, event)
-    return {**facts, "providerExecuted": True} if call.by_provider else facts
+    if call.by_provider:
+        facts["providerExecuted"] = True
+    return facts
 
 
 def _args(id: str, text: str) -> Frame:

@@ -24,6 +24,7 @@ from ._encoder import (
     Frame,
     Item,
     MoveEncoder,
+    Told,
     as_text,
     broken_text,
     call_metadata,
@@ -87,10 +88,10 @@ class Encoder(MoveEncoder):
         self.message_id = message_id or new_id("msg")
         self._source_count = 0
 
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         return [{"type": "start", "messageId": self.message_id}]
 
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _finish(self, failed: Failed | None) -> list[Told]:
         end = self._fold.end
         reason = "error" if failed is not None else "other"
         if isinstance(end, Finish) and failed is None:
@@ -117,30 +118,36 @@ class Encoder(MoveEncoder):
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Frame]:
-        chunks: list[Frame] = [{"type": "start-step"}]
+    def _step(self, move: f.Step) -> list[Told]:
+        chunks: list[Told] = [{"type": "start-step"}]
         if move.start is not None:
             facts = stream_facts(move.start)
             chunks.append({"type": "message-metadata", "messageMetadata": facts})
         return chunks
 
-    def _step_end(self, move: f.StepEnd) -> list[Frame]:
+    def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "finish-step"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Frame]:
+    def _piece(self, part: f.Run | f.Call) -> Frame:
+        if isinstance(part, f.Run):
+            return {"type": f"{part.kind}-delta", "id": _run_id(part), "delta": ""}
+        return {"type": "tool-input-delta", "toolCallId": part.id, "inputTextDelta": ""}
+
+    def _run_open(self, move: f.RunOpen) -> list[Told]:
         return [{"type": f"{move.run.kind}-start", "id": _run_id(move.run)}]
 
-    def _run_text(self, move: f.RunText) -> list[Frame]:
-        return [{"type": f"{move.run.kind}-delta", "id": _run_id(move.run), "delta": move.text}]
+    def _run_text(self, move: f.RunText) -> list[Told]:
+        return [self._phrase(move.run).line(move.pieces)]
 
-    def _run_close(self, move: f.RunClose) -> list[Frame]:
+    def _run_close(self, move: f.RunClose) -> list[Told]:
+        self._phrases.pop(move.run, None)
         chunk: Frame = {"type": f"{move.run.kind}-end", "id": _run_id(move.run)}
         if move.run.echoes:
             kept = {"echoes": move.run.echoes, "marks": move.run.marks}
             chunk["providerMetadata"] = {"streamnorm": kept}
         return [chunk]
 
-    def _cited(self, move: f.Cited) -> list[Frame]:
+    def _cited(self, move: f.Cited) -> list[Told]:
         return [self._source(source, move) for source in sources_of(move.event.payload)]
 
     def _source(self, source: Any, move: f.Cited) -> Frame:
@@ -163,38 +170,34 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Frame]:
-        return [{"type": "tool-input-start", **_named(move.call)}]
+    def _call_open(self, move: f.CallOpen) -> list[Told]:
+        return [_named("tool-input-start", move.call)]
 
-    def _call_text(self, move: f.CallText) -> list[Frame]:
-        return [
-            {"type": "tool-input-delta", "toolCallId": move.call.id, "inputTextDelta": move.text}
-        ]
+    def _call_text(self, move: f.CallText) -> list[Told]:
+        return [self._phrase(move.call).line(move.pieces)]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
-        chunk = {"type": "tool-input-available", **_named(move.call), "input": move.event.arguments}
+    def _call_whole(self, move: f.CallWhole) -> list[Told]:
+        self._phrases.pop(move.call, None)
+        chunk = _named("tool-input-available", move.call)
+        chunk["input"] = move.event.arguments
         chunk["toolMetadata"] = _metadata(move.call, move.event)
         if self._echo and move.event.echo:
             chunk["providerMetadata"] = {"streamnorm": {"echo": move.event.echo}}
         return [chunk]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
-        return [
-            {
-                "type": "tool-input-error",
-                **_named(move.call),
-                "input": move.event.raw,
-                "errorText": broken_text(move.event),
-                "toolMetadata": _metadata(move.call, move.event),
-            }
-        ]
+    def _call_broken(self, move: f.CallBroken) -> list[Told]:
+        self._phrases.pop(move.call, None)
+        chunk = _named("tool-input-error", move.call)
+        chunk["input"], chunk["errorText"] = move.event.raw, broken_text(move.event)
+        chunk["toolMetadata"] = _metadata(move.call, move.event)
+        return [chunk]
 
-    def _progress(self, move: f.Progress) -> list[Frame]:
+    def _progress(self, move: f.Progress) -> list[Told]:
         return [{"type": "data-tool-progress", "data": progress_facts(move), "transient": True}]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Frame]:
+    def _result(self, move: f.Result) -> list[Told]:
         flag = {"providerExecuted": True} if move.call.by_provider else {}
         if move.event.is_error:
             return [
@@ -214,10 +217,10 @@ class Encoder(MoveEncoder):
             }
         ]
 
-    def _orphan(self, move: f.Orphan) -> list[Frame]:
+    def _orphan(self, move: f.Orphan) -> list[Told]:
         return [{"type": "data-orphan-result", "data": orphan_facts(move)}]
 
-    def _asked(self, move: f.Asked) -> list[Frame]:
+    def _asked(self, move: f.Asked) -> list[Told]:
         chunk = {
             "type": "tool-approval-request",
             "approvalId": move.approval.id,
@@ -225,7 +228,7 @@ class Encoder(MoveEncoder):
         }
         return [{**chunk, "reason": move.approval.reason} if move.approval.reason else chunk]
 
-    def _refused(self, move: f.Refused) -> list[Frame]:
+    def _refused(self, move: f.Refused) -> list[Told]:
         return [{"type": "tool-output-denied", "toolCallId": move.call.id}]
 
 
@@ -282,9 +285,11 @@ def _end_of(opened: Frame, why: str) -> Frame:
     return {"type": "tool-input-error", **named, "input": None, "errorText": why}
 
 
-def _named(call: f.Call) -> Frame:
-    chunk: Frame = {"toolCallId": call.id, "toolName": call.name}
-    return {**chunk, "providerExecuted": True} if call.by_provider else chunk
+def _named(type: str, call: f.Call) -> Frame:
+    chunk: Frame = {"type": type, "toolCallId": call.id, "toolName": call.name}
+    if call.by_provider:
+        chunk["providerExecuted"] = True
+    return chunk
 
 
 def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:
