@@ -805,7 +805,7 @@ class ResponsesParser(Parser):
         for index, (item, data) in enumerate(items):
             tool = self._tool_of(item)
             if index < self._before and not self._began_here(tool, item, index):
-                self.scribe.note("stream.retold")
+                self._recall(tool, item)
             elif tool is None:
                 if isinstance(item, dict):
                     spare -= self._late_item(item, index, spare > 0, out)
@@ -819,12 +819,21 @@ class ResponsesParser(Parser):
                 self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final response has no such call", out)
 
+    def _recall(self, tool: Tool | None, item: Any) -> None:
+        """What was told before this connection still says why the turn ended."""
+        self.scribe.note("stream.retold")
+        if tool is not None and "call" in tool.role:
+            if kind_of(tool, item).runs_on == "client":
+                self.calls.called.add(0)
+        elif isinstance(item, dict) and item.get("type") == "message":
+            parts = items_of(item.get("content"))
+            refusals = [first_text(p.get("refusal")) for p in parts if isinstance(p, dict)]
+            self._refused = self._refused or any(refusals)
+
     def _began_here(self, tool: Tool | None, item: dict[str, Any], index: int) -> bool:
         """Was a call of this item heard over this connection?"""
-        if tool is None or "call" not in tool.role:
-            return False
-        name = name_of(tool, item)
-        return self._places.of_final_item(tool.type, item, index, name) is not None
+        is_call = tool is not None and "call" in tool.role
+        return tool is not None and is_call and self._places.has_item(tool.type, item, index)
 
     def _reconcile_call(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
