@@ -30,10 +30,11 @@ from ..notes import Scribe
 from ..text.halves import masked
 from . import even
 from .calls import Call, Calls, Evidence, State
+from .cursor import At
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
-    "StreamOver", "count", "first_count", "first_text", "items_of", "plain", "plainly",
+    "StreamOver", "count", "field_of", "first_count", "first_text", "items_of", "plain", "plainly",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -167,6 +168,28 @@ class Parser:
 
     def end_of_calls(self, out: Out) -> None:
         """The turn is over and its calls are decided next: a last word on those that are open."""
+
+    # --- going on after a cut, on a wire that can -------------------------------------------------
+
+    def place_of(self, data: bytes) -> At | None:
+        """The place that this event says it has."""
+        return None
+
+    def place(self) -> At | None:
+        """The place of the last event that was heard."""
+        return None
+
+    def begins(self, data: bytes) -> bool:
+        """Is this the first event of a response?"""
+        return False
+
+    def begun(self) -> int:
+        """How many parts of the answer have begun."""
+        return 0
+
+    def resumed(self, at: At, begun: int) -> None:
+        """Another stream told all up to here; so many parts of the answer had begun there. Copies
+        of those that come yet are not news; a call that was open there is whole if it is restated."""
 
     # --- the turn -------------------------------------------------------------------------------
 
@@ -416,6 +439,15 @@ def plainly(data: bytes) -> Any:
     data = data.decode("utf-8", "replace").encode()
     mended = masked(data)
     return plain(data) if mended is None else mended[1].unmasked(plain(mended[0]))
+
+
+def field_of(data: bytes, name: str) -> Any:
+    """One field of a payload, whatever is odd about the rest of it; None if it has none."""
+    try:
+        payload = plainly(data)
+    except UNREADABLE:
+        return None
+    return payload.get(name) if isinstance(payload, dict) else None
 
 
 def _as_it_is(value: Any) -> Any:

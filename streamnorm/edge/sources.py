@@ -15,7 +15,7 @@ import io
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
@@ -24,8 +24,11 @@ from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
 from ..text.written import in_base64
 from .runtime import in_thread, unwind
 
+if TYPE_CHECKING:
+    from ..normalizer import Normalizer
+
 __all__ = [
-    "Facts", "Item", "Source", "as_item", "is_transport", "source_of",
+    "Facts", "Item", "Source", "as_item", "facts_of", "is_transport", "source_of",
 ]  # fmt: skip
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
@@ -110,6 +113,9 @@ class Source:
     def received(self) -> int | None:
         """Bytes that came over the network, before any decompression, if that is known."""
         return None
+
+    def feeds(self, pipe: Normalizer) -> None:
+        """What is read goes to this pipe: one that can be resumed asks it where it is."""
 
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""
@@ -264,7 +270,7 @@ def _raw_response(thing: Any) -> Any:
 
 
 def _of_response(response: Any, *, provider: str | None = None, owner: Any = None) -> Source:
-    facts = _facts_of(response)
+    facts = facts_of(response)
     now, later = _readers(response)
     if now is None and later is None:
         raise UsageError("the body of this response was read already; ask for it as a stream")
@@ -325,7 +331,8 @@ def _httpx_readers(response: Any) -> Readers:
     )
 
 
-def _facts_of(response: Any) -> Facts:
+def facts_of(response: Any) -> Facts:
+    """What a response, or anything that has a request, says of itself."""
     request = _attribute(response, "request_info") or _attribute(response, "request")
     url = _attribute(response, "url") or _attribute(request, "url")
     status = getattr(response, "status_code", None) or getattr(response, "status", None)

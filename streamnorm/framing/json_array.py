@@ -27,6 +27,8 @@ class JsonArray:
     ([], [b'{"a": "}"}', b'{}'], [])
     """
 
+    _around = 1  # brackets around an element: those of the array itself
+
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
         self.single_lines = True
@@ -42,8 +44,9 @@ class JsonArray:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The elements that ended in this chunk."""
         elements: list[bytes] = []
-        begin = 0 if self._depth > 1 else None
-        between = 0 if self._depth == 1 else None
+        around = self._around
+        begin = 0 if self._depth > around else None
+        between = 0 if self._depth == around else None
         at, self._skip = self._skip, 0
         while True:
             match = (_inside if self._in_string else _outside).search(chunk, at)
@@ -60,7 +63,7 @@ class JsonArray:
                 self._in_string = True
             elif byte in b"{[":
                 self._depth += 1
-                if self._depth == 2:
+                if self._depth == around + 1:
                     begin = match.start()
                     self._part(chunk[between:begin], elements)
                     between = None
@@ -68,7 +71,7 @@ class JsonArray:
                     between = at
             else:
                 self._depth -= 1
-                if self._depth == 1:
+                if self._depth == around and begin is not None:
                     element = self._whole(chunk[begin:at])
                     if self.overflow:
                         return elements
@@ -77,7 +80,8 @@ class JsonArray:
                 elif self._depth <= 0:
                     if between is not None:
                         self._part(chunk[between : match.start()], elements)
-                    self._depth, self.closed, between = 0, True, None
+                    self._depth, self.closed = 0, True
+                    between = None if around else at
         self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])

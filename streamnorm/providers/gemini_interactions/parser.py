@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import Call, Evidence, Kind, State
+from ...core.cursor import At
 from ...core.parser import (
     Decode,
     Failure,
@@ -29,6 +30,7 @@ from ...core.parser import (
     StreamOver,
     Word,
     count,
+    field_of,
     first_text,
     items_of,
 )
@@ -275,6 +277,9 @@ class InteractionsParser(Parser):
         self._results: dict[int, _Result] = {}
         self._usage: dict[str, Any] = {}
         self._failure: Failure | None = None
+        self._event_id: Any = None  # of the last event that has one
+        self._before = 0  # how many steps began over a connection before this one, …
+        self._ended_here: set[int] = set()  # … and which of them ended over this one
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -288,6 +293,23 @@ class InteractionsParser(Parser):
     def heading(self, data: bytes) -> Heading:
         opening = msgspec.json.decode(data, type=_Header).interaction
         return Heading(first_text(opening.model, opening.agent), first_text(opening.id))
+
+    # --- where it can be resumed ------------------------------------------------------------------
+
+    def place_of(self, data: bytes) -> str | None:
+        return first_text(field_of(data, "event_id"))
+
+    def place(self) -> str | None:
+        return first_text(self._event_id)
+
+    def begun(self) -> int:
+        return max(self._before, max(self._steps, default=-1) + 1)
+
+    def resumed(self, at: At, begun: int) -> None:
+        self._before = begun
+
+    def begins(self, data: bytes) -> bool:
+        return bool(field_of(data, "event_type") == "interaction.created")
 
     def kind_of(self, payload: Any) -> str:
         said = payload if isinstance(payload, dict) else {}
@@ -304,6 +326,7 @@ class InteractionsParser(Parser):
     # --- steps ------------------------------------------------------------------------------------
 
     def _step_delta(self, p: StepDelta, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         if p.metadata is not None:
             self._count(p.metadata.total_usage)
         DELTAS[p.delta.type](self, (p.index, p.delta), out)
@@ -313,17 +336,21 @@ class InteractionsParser(Parser):
                 self.calls.taint(call, "something else came in place of its arguments")
 
     def _step_start(self, p: StepStart, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._steps.add(p.index)
         if p.step.type not in CALLS:
             self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)
 
     def _step_stop(self, p: StepStop, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._count(p.usage)
         call = self._calls.get(p.index)
         if call is not None:
             self._fill_from_start(call, out)
             self.calls.close(call, out)
+        elif p.index < self._before:
+            self._ended_here.add(p.index)
         self._tell_result(p.index, out)
 
     # --- text and thoughts ------------------------------------------------------------------------
@@ -402,7 +429,10 @@ class InteractionsParser(Parser):
         index, delta = p
         call = self._calls.get(index)
         if call is None:
-            self.calls.astray(index, index=index)
+            if index < self._before:  # of a call that broke when the connection was lost
+                self.scribe.note("call.unannounced", index=index)
+            else:
+                self.calls.astray(index, index=index)
             return
         self._keep_echo(call, delta)
         other = delta.type in CALLS and CALLS[delta.type] is not call.kind
@@ -471,6 +501,7 @@ class InteractionsParser(Parser):
     # --- the end ----------------------------------------------------------------------------------
 
     def _created(self, p: Created, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self.begin_answer(out)
         if p.interaction is not None:
             self._hear_status(p.interaction.status, p.interaction.continuation_token)
@@ -478,16 +509,21 @@ class InteractionsParser(Parser):
     def _completed(self, p: Completed, out: Out) -> None:
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
-        if self._steps:
+        heard = bool(self._steps)
+        if heard:
             self._reconcile(said.steps or [], out)
-        else:
-            for index, step in enumerate(said.steps or ()):
+        for index, step in enumerate(said.steps or ()):
+            if self._is_open_call(index, step) if index < self._before else not heard:
                 self._step_start(StepStart(step, index), out)
                 self._step_stop(StepStop(index), out)
         if said.errors:
             self._failure = _failure(said.errors[0])
         self.reason = self.reason or "other"  # unless its status says how
         self._hear_status(said.status, said.continuation_token)
+
+    def _is_open_call(self, index: int, step: Step) -> bool:
+        """Was this a call that began before this connection, and ended over it?"""
+        return index in self._ended_here and step.type in CALLS
 
     def _reconcile(self, steps: list[Step], out: Out) -> None:
         """The final interaction says again what the steps said."""
@@ -500,6 +536,7 @@ class InteractionsParser(Parser):
                 self.calls.settle(call, self.exact(step.arguments, call), out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._count(p.usage)
         self._hear_status(p.status, p.continuation_token)
 

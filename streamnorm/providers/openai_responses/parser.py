@@ -21,6 +21,7 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import CLOSED, OPEN, Call, Evidence, State
+from ...core.cursor import At
 from ...core.parser import (
     Failure,
     Handler,
@@ -31,6 +32,7 @@ from ...core.parser import (
     StreamOver,
     Word,
     count,
+    field_of,
     first_text,
     items_of,
 )
@@ -45,7 +47,7 @@ from ...events import (
     Usage,
 )
 from ...framing import Framer
-from ...framing.lines import Whole
+from ...framing.lines import Values
 from ...framing.sse import SSE
 from ...text.halves import decoded
 from .items import (
@@ -85,6 +87,7 @@ class TextPiece(Payload, tag="response.output_text.delta", tag_field="type"):
     obfuscation: Any = None
     response_id: Any = None
     agent: Any = None
+    stream_id: Any = None  # the lane, where several share a connection: see ``lanes``
 
 
 class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_field="type"):
@@ -96,6 +99,7 @@ class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_
     call_id: str | None = None
     response_id: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _Placed(Payload):
@@ -110,6 +114,7 @@ class _Placed(Payload):
     response_id: Any = None
     agent_reference: Any = None
     agent: Any = None  # of several, the one that speaks; the item says it too
+    stream_id: Any = None
 
 
 class _Piece(_Placed):
@@ -162,6 +167,7 @@ class _OfItem(Payload):
     response_id: Any = None
     agent_reference: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _OfResponse(Payload):
@@ -170,6 +176,7 @@ class _OfResponse(Payload):
     copilot_usage: Any = None
     agent_reference: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _Error(Payload):
@@ -181,6 +188,21 @@ class _Error(Payload):
     status: Any = None
     headers: Any = None
     agent: Any = None
+    stream_id: Any = None
+
+
+class _Beside(Payload):
+    """About a response and no part of it: what was steered or injected, and what came of that."""
+
+    sequence_number: int | None = None
+    response_id: Any = None
+    steer: Any = None
+    input: Any = None
+    error: Any = None
+    reason: Any = None
+    required_input: Any = None
+    agent: Any = None
+    stream_id: Any = None
 
 
 class _Final(msgspec.Struct):
@@ -205,6 +227,9 @@ class _Header(msgspec.Struct):
 _as_final = msgspec.json.Decoder(_Final).decode
 _ABOUT_CALLS = (b"arguments", b"_input", b"call_code")  # in the names of kinds
 _THOUGHTS = {"reasoning_text", "summary_text"}
+_LANES = (
+    "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
+)
 
 RETRYABLE = {
     "server_error",
@@ -267,12 +292,15 @@ class ResponsesParser(Parser):
         self._pieces: list[str] = []  # … and its pieces
         self._echoed: set[str] = set()
         self._refused = False
+        self._lane: Any = None
+        self._reached = 0  # how many items have begun, …
+        self._before = 0  # … and how many of them over a connection before this one
         self._complete = True  # what an item says without a status is all of it
         self._usage: dict[str, Any] = {}
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
-        return Whole(limit) if start == "json" else SSE(limit)
+        return Values(limit) if start == "json" else SSE(limit)
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -286,6 +314,34 @@ class ResponsesParser(Parser):
     def heading(self, data: bytes) -> Heading:
         opening = msgspec.json.decode(data, type=_Header).response
         return Heading(opening.model, opening.id)
+
+    # --- where it can be resumed ----------------------------------------------------------------
+
+    def place_of(self, data: bytes) -> int | None:
+        number = field_of(data, "sequence_number")
+        return number if isinstance(number, int) else None
+
+    def place(self) -> int | None:
+        return self._numbers.last
+
+    def begun(self) -> int:
+        return self._reached
+
+    def resumed(self, at: At, begun: int) -> None:
+        self._reached = self._before = begun
+        if isinstance(at, int):
+            self._numbers.expect(at + 1)
+
+    def _reach(self, index: int | None) -> None:
+        if index is not None and index >= self._reached:
+            self._reached = index + 1
+
+    def _is_retold(self, index: int | None) -> bool:
+        """Is this a copy of something that began before this connection did? It was told there."""
+        if index is None or index >= self._before:
+            return False
+        self.scribe.note("stream.retold")
+        return True
 
     # --- text and reasoning ---------------------------------------------------------------------
 
@@ -304,6 +360,7 @@ class ResponsesParser(Parser):
 
     def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
+        self._reach(index)
         self._at, self._pieces = index, self._texts.pieces(index, at)
         self._numbers.watch(self._pieces)
         for call in self._places.open_at(index):
@@ -359,6 +416,9 @@ class ResponsesParser(Parser):
 
     def _tell_part(self, part: dict[str, Any], index: int | None, at: Any, out: Out) -> None:
         refusal = first_text(part.get("refusal"))
+        if self._is_retold(index):
+            self._refused = self._refused or bool(refusal)
+            return
         news = self._texts.news(index, at, refusal or first_text(part.get("text")) or "")
         self._turn_away()  # nothing of it is held any more
         if refusal:
@@ -382,6 +442,8 @@ class ResponsesParser(Parser):
         part = p.part if isinstance(p.part, dict) else {}
         text = first_text(p.text, part.get("text")) or ""
         index = self._place_of(p)
+        if self._is_retold(index):
+            return
         if news := self._thoughts.news(index, _thought_at(p), text):
             out.append(ReasoningDelta(news, index or 0))
 
@@ -505,11 +567,18 @@ class ResponsesParser(Parser):
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """A call of which no more is known than its type and place: see ``_learn``."""
         field, source = tool.ids[0]
+        self._reach(index)
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
+        if index is None or index < self._before:
+            self._doubt_beginning(call)
         if source == "natural":
             call.fallback = field
         self._places.opened(call, tool.type, index, first_text(item.get("id")))
         return call
+
+    def _doubt_beginning(self, call: Call) -> None:
+        if self._before:
+            self.calls.taint(call, "it began over the connection before this one")
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """The call of an item. What stood open in its place is void: one place is one call."""
@@ -520,6 +589,7 @@ class ResponsesParser(Parser):
     # --- items ----------------------------------------------------------------------------------
 
     def _item_added(self, p: _OfItem, out: Out) -> None:
+        self._reach(p.output_index)
         item, _ = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is not None and "call" in tool.role:
@@ -557,6 +627,7 @@ class ResponsesParser(Parser):
             self._places.remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
+        self._reach(p.output_index)
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is None:
@@ -666,7 +737,9 @@ class ResponsesParser(Parser):
     def _reasoning(self, item: dict[str, Any], index: int | None, out: Out) -> None:
         """Reasoning is said again in its item: what was never told before is told from there."""
         parts = _thoughts_of(item)
-        if not self._thoughts.has(index):
+        if self._is_retold(index):
+            pass
+        elif not self._thoughts.has(index):
             if text := "\n".join(parts.values()):
                 self._thoughts.pieces(index, None).append(text)
                 out.append(ReasoningDelta(text, index or 0))
@@ -729,10 +802,13 @@ class ResponsesParser(Parser):
         """
         named: set[int] = set()
         items = [self.sound(raw) for raw in output]
-        spare = sum(any(_message_texts(item)) for item, _ in items) - self._texts.places()
+        news = items[self._before :]
+        spare = sum(any(_message_texts(item)) for item, _ in news) - self._texts.places()
         for index, (item, data) in enumerate(items):
             tool = self._tool_of(item)
-            if tool is None:
+            if index < self._before and not self._began_here(tool, item, index):
+                self._recall(tool, item)
+            elif tool is None:
                 if isinstance(item, dict):
                     spare -= self._late_item(item, index, spare > 0, out)
             elif "call" in tool.role:
@@ -744,6 +820,22 @@ class ResponsesParser(Parser):
             if call.ordinal not in named:
                 self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final response has no such call", out)
+
+    def _recall(self, tool: Tool | None, item: Any) -> None:
+        """What was told before this connection still says why the turn ended."""
+        self.scribe.note("stream.retold")
+        if tool is not None and "call" in tool.role:
+            if kind_of(tool, item).runs_on == "client":
+                self.calls.called.add(0)
+        elif isinstance(item, dict) and item.get("type") == "message":
+            parts = items_of(item.get("content"))
+            refusals = [first_text(p.get("refusal")) for p in parts if isinstance(p, dict)]
+            self._refused = self._refused or any(refusals)
+
+    def _began_here(self, tool: Tool | None, item: dict[str, Any], index: int) -> bool:
+        """Was a call of this item heard over this connection?"""
+        is_call = tool is not None and "call" in tool.role
+        return tool is not None and is_call and self._places.has_item(tool.type, item, index)
 
     def _reconcile_call(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
@@ -790,7 +882,14 @@ class ResponsesParser(Parser):
         self.scribe.note("wire.keepalive")
 
     def _created(self, p: _OfResponse, out: Out) -> None:
-        self.begin_answer(out)
+        if self.begin_answer(out) and p.stream_id != self._lane:
+            raise StreamFailed(Failure("protocol", _LANES))
+        self._lane = p.stream_id
+
+    def _beside(self, p: _Beside, out: Out) -> None:
+        """No event of ours says it: passed on whole."""
+        said = {f: v for f in p.__struct_fields__ if (v := getattr(p, f)) is not None}
+        out.append(Unrecognized(_kind(p), {"type": _kind(p), **said}))
 
     def _silent(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
@@ -924,6 +1023,10 @@ ROWS = (
     Row("response.failed", _OfResponse, P._over, status="failed"),
     Row("response.cancelled", _OfResponse, P._over, status="cancelled"),
     Row("response.done", _OfResponse, P._over),
+    *(
+        Row(f"response.{what}", _Beside, P._beside)
+        for what in ("steer.accepted", "steer.pending", "steer.failed", "inject.created", "inject.failed")
+    ),
     Row("error", _Error, P._error),
     Row("ping", _Status, P._keepalive),
     Row("keepalive", _Status, P._keepalive),
@@ -948,7 +1051,7 @@ def _number_and(handler: Handler) -> Handler:
     """The handler, behind a look at the number of its event."""
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
-        parser._numbers.look(payload.sequence_number)
+        parser._numbers.look(payload.sequence_number, beside=isinstance(payload, _Beside))
         handler(parser, payload, out)
         parser._numbers.counted()
 
