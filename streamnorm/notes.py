@@ -90,6 +90,9 @@ NOTES: dict[str, Note] = {
     ),
     "stream.cut_event": Note(INFO, "the bytes ended inside an event"),
     "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
+    "stream.of_another": Note(
+        INFO, "an answer of another agent; read the session, and each is a stream of its own"
+    ),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
     "finish.unknown": Note(WARNING, "a finish reason that we do not know; told as other"),
     "finish.repeated": Note(INFO, "more than one finish reason for one choice"),

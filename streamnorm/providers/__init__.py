@@ -20,7 +20,7 @@ from ..errors import UnknownProvider, UsageError
 from .plugins import Plugins
 
 __all__ = [
-    "AUTO", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_of", "provider_row",
+    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_of", "provider_row",
     "recognize", "rows", "rows_with",
 ]  # fmt: skip
 
@@ -40,7 +40,10 @@ _NAMES = (
     "gemini_interactions",
     "tgi",
 )
-_plugins = Plugins((AUTO, *_NAMES))
+# Agent programs speak to a provider, and their output is read: nobody asks them over a wire. They have
+# rows and parsers as providers have, and are tried after all of those.
+PROGRAMS = ("claude_code", "codex")
+_plugins = Plugins((AUTO, *_NAMES, *PROGRAMS))
 
 
 class _Providers(Mapping[str, Provider]):
@@ -51,8 +54,7 @@ class _Providers(Mapping[str, Provider]):
             raise KeyError(name)
         if name not in _NAMES:
             return _plugins.rows()[name]
-        row: Provider = import_module(f".{name}", __name__).PROVIDER
-        return row
+        return _program(name)
 
     def __iter__(self) -> Iterator[str]:
         yield from _NAMES
@@ -95,10 +97,15 @@ def provider_row(name: str) -> Provider:
     'Anthropic Messages'
     """
     try:
-        return PROVIDERS[name]
+        return _program(name) if name in PROGRAMS else PROVIDERS[name]
     except KeyError:
         why = _plugins.broken.get(name, f"there are: {', '.join(PROVIDERS)}, or {AUTO!r}")
         raise UnknownProvider(f"no provider {name!r}; {why}") from None
+
+
+def _program(name: str) -> Provider:
+    row: Provider = import_module(f".{name}", __name__).PROVIDER
+    return row
 
 
 def parsers_of(name: str) -> tuple[type[Parser], ...]:
@@ -116,7 +123,8 @@ def _all_parsers() -> tuple[type[Parser], ...]:
     if not _seen.parsers:
         for name, why in _failing("parser", Parser).items():
             _plugins.give_up(name, why)
-        parsers = tuple(row.part("parser", Parser) for row in rows())
+        known = (*rows(), *map(_program, PROGRAMS))
+        parsers = tuple(row.part("parser", Parser) for row in known)
         _seen = _seen._replace(parsers=parsers)
     return _seen.parsers
 
