@@ -16,7 +16,7 @@ import msgspec
 from ..errors import UsageError
 from .complete import lacking
 
-__all__ = ["Item", "Key", "Part", "Provider", "Refusals"]
+__all__ = ["Bytes", "Item", "Key", "Part", "Provider", "Refusals"]
 
 T = TypeVar("T")
 
@@ -80,6 +80,14 @@ class Refusals(NamedTuple):
     delay: tuple[str, ...] = ()  # where the body says how long to wait; "*" is each of a list
 
 
+class Bytes(NamedTuple):
+    """An event of an SDK that holds bytes of a wire inside: one payload, or a stretch of a body."""
+
+    event: str
+    field: str
+    whole: bool
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """One row of ``PROVIDERS``.
 
@@ -96,6 +104,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     container: str = "messages"  # the field of a request that holds the entries
     tools: bool = True  # it calls tools; else they are a matter of its text
     also: tuple[str, ...] = ()  # more wires under this name; the first payload tells which
+    inside: tuple[
+        str, ...
+    ] = ()  # wires that may come in its envelope, each told under its own name
     telemetry: str = ""  # what OpenTelemetry's conventions call it, if not by its name
 
     # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
@@ -111,6 +122,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Objects of an SDK: the modules they come from, and fields of theirs that no wire has.
     sdk_modules: tuple[str, ...] = ()
     sdk_fields: tuple[str, ...] = ()
+    sdk_parts: tuple[Bytes, ...] = ()
 
     refusals: Refusals = Refusals()
     demo: str = "parallel_calls"  # the take that shows it best

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import io
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
 from ..text.written import in_base64
@@ -202,13 +204,39 @@ def _of_iterable(thing: Any) -> Source:
             "(httpx, httpx2, aiohttp), an SDK's stream, or an iterable of bytes or payloads"
         )
     at_hand = isinstance(thing, _AT_HAND)
+    provider = _sdk_provider(thing)
+    if provider is not None and (row := provider_row(provider)).sdk_parts:
+        now, later = _unpacking(thing, row, now, later)
     return Source(
         now=now,
         later=later,
-        provider=_sdk_provider(thing),
+        provider=provider,
         close=() if at_hand else (thing,),
         instant=at_hand,
     )
+
+
+def _unpacking(thing: Any, row: Provider, now: Any, later: Any) -> Readers:
+    """The same, but for events that hold bytes of a wire inside: those are taken out."""
+    parts = {part.event: part for part in row.sdk_parts}
+
+    def unpacked(item: Any) -> Any:
+        name, said = next(iter(item.items()), ("", None)) if isinstance(item, dict) else ("", None)
+        if name not in parts or not isinstance(said, dict):
+            return item
+        data = said.get(parts[name].field)
+        if not isinstance(data, bytes):
+            return item
+        if not parts[name].whole:
+            return data
+        is_payload = data[:1] == b"{" and len(said) == 1
+        return json.loads(data) if is_payload else {name: _plain(said)}
+
+    async def each() -> AsyncIterator[Any]:
+        async for item in thing:
+            yield unpacked(item)
+
+    return (lambda: map(unpacked, thing)) if now else None, each if later else None
 
 
 def _root(thing: Any) -> str:

@@ -11,6 +11,7 @@ most programs speak to one or two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from ..errors import UnknownProvider, UsageError
 from .plugins import Plugins
 
 __all__ = [
-    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_of", "provider_row",
+    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_inside",
+    "parsers_of", "provider_row",
     "recognize", "rows", "rows_with",
 ]  # fmt: skip
 
@@ -114,6 +116,16 @@ def parsers_of(name: str) -> tuple[type[Parser], ...]:
         return _all_parsers()
     row = provider_row(name)
     return tuple(provider_row(wire).part("parser", Parser) for wire in (name, *row.also))
+
+
+@lru_cache(maxsize=16)
+def parsers_inside(name: str) -> tuple[type[Parser], ...]:
+    """The wires that may come in this one's envelope; imported when one does."""
+    if name in PROGRAMS or name not in PROVIDERS:
+        return ()
+    row = PROVIDERS[name]
+    outer = row.part("parser", Parser) if row.inside else Parser
+    return tuple(outer.around(provider_row(wire).part("parser", Parser)) for wire in row.inside)
 
 
 def _all_parsers() -> tuple[type[Parser], ...]:
