@@ -10,7 +10,7 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one stream; the defaults bound memory, not honest answers.
+    """Bounds of one stream, and of a session; the defaults bound memory, not honest answers.
 
     >>> Limits(frame_bytes=64 * 1024).frame_bytes
     65536
@@ -27,6 +27,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     name: int = 256
     id: int = 256
     depth: int = 128  # nesting of arguments
+    # Of a session, whose connection many streams share:
+    lanes: int = 256  # streams that are open at once
+    unread: int = 64 * MIB  # bytes that came for streams whose readers have not taken them
 
 
 class LimitReached(Exception):

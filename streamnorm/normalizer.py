@@ -18,11 +18,13 @@ import msgspec
 
 from . import providers
 from .core.calls import Calls
+from .core.cursor import At, Cursor, Seam
 from .core.mend import Halves
 from .core.mint import Mint
 from .core.parser import (
     UNREADABLE,
     Failure,
+    Heading,
     NotJson,
     StreamFailed,
     StreamOver,
@@ -53,7 +55,8 @@ class Normalizer:
 
     ``strict=True`` raises the first tolerance instead of noting it. ``seed`` makes minted ids
     reproducible (a recording keeps one). ``on_bad_event="skip"`` leaves out an event that is not
-    JSON, and breaks the calls that were open then, instead of failing the stream.
+    JSON, and breaks the calls that were open then, instead of failing the stream. ``after`` is the
+    cursor of a stream that was cut: this one goes on where that one was, and tells nothing twice.
     """
 
     def __init__(
@@ -64,7 +67,11 @@ class Normalizer:
         limits: Limits | None = None,
         seed: str | None = None,
         on_bad_event: str = "fail",
+        after: str | None = None,
     ) -> None:
+        cursor = None if after is None else Cursor.read(after)
+        if cursor is not None and provider == providers.AUTO:
+            provider = cursor.provider
         if on_bad_event not in ("fail", "skip"):
             raise UsageError(f"on_bad_event is 'fail' or 'skip', not {on_bad_event!r}")
         self._limits = limits or Limits()
@@ -84,6 +91,11 @@ class Normalizer:
         self._frames = self._blank = 0  # frames, and those without data
         self._calm = self._started = self._ended = False  # calm: nothing is left to be found out
         self._head, self._enveloped = b"", False  # what the last frame began with, and was cut off
+        self._latest: list[bytes] = []  # the frames of the last chunk
+        self._at: At | None = None  # the place of the last event, once the stream has ended
+        self._seam: Seam | None = None  # to what came over a connection before this one
+        if cursor is not None:
+            self._go_on_after(cursor)
 
     @property
     def provider(self) -> str:
@@ -104,6 +116,20 @@ class Normalizer:
     def frames(self) -> int:
         """How many frames were read."""
         return self._frames
+
+    @property
+    def cursor(self) -> str | None:
+        """Where the provider can go on if this is cut; None where its wire has no such place.
+
+        >>> pipe = Normalizer("openai_responses")
+        >>> for number, kind in enumerate(["created", "in_progress"]):
+        ...     said = {"type": f"response.{kind}", "sequence_number": number}
+        ...     _ = pipe.feed_payload({**said, "response": {"id": "resp_1", "model": "m"}})
+        >>> pipe.cursor
+        'openai_responses:resp_1:1'
+        """
+        at, id = self._place(), self._opening.heading.response_id
+        return None if at is None or not id else str(Cursor(self.provider, id, at))
 
     @property
     def ended(self) -> bool:
@@ -200,6 +226,54 @@ class Normalizer:
         if not self._ended:
             self._end_of_input(out)
 
+    # --- another leg ----------------------------------------------------------------------------
+
+    def resume(self) -> None:
+        """The connection was lost, and the next bytes are those of another, which goes on after
+        ``cursor``. Half an event at the end is forgotten, as it comes again. What was heard before
+        is dropped; a hole between them breaks the calls that are open."""
+        at = self._place()
+        if self._ended or at is None:
+            why = "it has ended" if self._ended else "its wire has no place to go on from"
+            raise UsageError(f"this stream cannot be resumed: {why}")
+        if self._framer is not None and self._framer.rest():
+            self._scribe.note("stream.cut_event")
+        if not isinstance(self._framer, _Payloads):
+            self._framer, self._enveloped = None, False
+        self._scribe.note("stream.resumed")
+        self._latest, self._calm = [], False
+        self._seam = Seam(at, self._parser)
+
+    def _go_on_after(self, cursor: Cursor) -> None:
+        """Another stream told what came before."""
+        self._opening.heading = Heading(None, cursor.response_id)
+        self._scribe.response_id = cursor.response_id
+        self._seam = Seam(cursor.at)
+
+    def _place(self) -> At | None:
+        """Of the last event that was heard. The parser counts; the last frames say it themselves."""
+        if self._at is not None:
+            return self._at
+        at = self._parser.place()
+        if at is None or self._framer is None:
+            return at
+        datas = (self._framer.read(block).data for block in reversed(self._latest))
+        places = (self._parser.place_of(data) for data in datas if data)
+        return next((place for place in places if place is not None), at)
+
+    def _came_before(self, block: bytes) -> bool:
+        """Behind a seam: was it heard over the connection before this one?"""
+        assert self._framer is not None
+        data, seam = self._framer.read(block).data, self._seam
+        if data is None or seam is None:
+            return False
+        old = seam.drops(data, self._parser)
+        if old:
+            self._scribe.note("stream.overlap")
+        if seam.over:
+            self._seam = None
+        return old
+
     def fail(
         self,
         reason: FailedReason,
@@ -218,6 +292,7 @@ class Normalizer:
 
     def _take(self, blocks: list[bytes], out: list[Event]) -> None:
         """Frames in, events out. Under ``strict`` a note may end it anywhere, with what was heard."""
+        self._latest = blocks
         unread = iter(blocks)
         try:
             self._take_frames(unread, blocks, out)
@@ -369,6 +444,8 @@ class Normalizer:
             return
         self._parser = opening.parser
         opening.learn_heading(block)
+        if self._seam is not None and self._came_before(block):
+            return
         try:
             self._read(iter((block,)), heard)
         finally:
@@ -377,7 +454,7 @@ class Normalizer:
                 self._tell_start(out)
             self._tell(heard, out)
             known = told or any(event.kind != "unrecognized" for event in heard)
-            self._calm = self._started and known and not opening.is_undecided
+            self._calm = self._started and known and not (opening.is_undecided or self._seam)
             if self._calm and opening.envelope:
                 self._head, self._enveloped = opening.envelope, True
 
@@ -445,6 +522,7 @@ class Normalizer:
         return "; is it another provider? There are: " + ", ".join(providers.PROVIDERS)
 
     def _finish(self, out: list[Event]) -> None:
+        self._at = self._place()
         self._tell_start(out)
         parser, calls, since = self._parser, self._calls, len(out)
         self._halves.flush(out)
@@ -464,6 +542,7 @@ class Normalizer:
         self._tell_end(out, end, since)
 
     def _fail(self, out: list[Event], failure: Failure) -> None:
+        self._at = self._place()  # while the calls that grew are open
         self._ended = True  # whatever happens now, nothing more is read
         since = len(out)
         last: list[Event] = []

@@ -94,6 +94,10 @@ NOTES: dict[str, Note] = {
         INFO, "an answer of another agent; read the session, and each is a stream of its own"
     ),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
+    "stream.resumed": Note(INFO, "the connection was lost; another one goes on where it was"),
+    "stream.overlap": Note(INFO, "an event came again after the connection was lost; dropped"),
+    "session.outside": Note(INFO, "a message of no response that is open; kept in the notices"),
+    "session.notice_dropped": Note(WARNING, "more notices than are kept; the oldest was dropped"),
     "finish.unknown": Note(WARNING, "a finish reason that we do not know; told as other"),
     "finish.repeated": Note(INFO, "more than one finish reason for one choice"),
     "finish.reread": Note(INFO, "the wire said stop although it called tools; told as tool_calls"),

@@ -38,7 +38,7 @@ ROOMS = (
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws",
          "bytes in any chunking", "frames"),
-    Room("core", ". mint calls mend even parser complete row",
+    Room("core", ". cursor mint calls mend even parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
          "messages repair",
@@ -47,13 +47,15 @@ ROOMS = (
          "one wire's payloads and words", "verbs of core; that wire's requests"),
     Room("providers", "plugins . detect",
          "a name, a payload, an address", "the row of a provider"),
-    Room("", "opening normalizer wire",
+    Room("", "opening normalizer demultiplexer wire",
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
     Room("edge", ". runtime sources refusals reading failures summary timer intake broadcast stream "
-         "connect replay",
+         "connect replay messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
+    Room("", "sessions",
+         "", "the public names of sessions"),
     Room("history", "errors spool settled base rows migrations sql sqlite memory postgres transcript .",
          "turns and settled calls", "conversations that survive"),
     Room("agent", ". checking client_tools artifacts circles outgoing persist setup claims consent "

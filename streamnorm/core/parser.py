@@ -30,6 +30,7 @@ from ..notes import Scribe
 from ..text.halves import masked
 from . import even
 from .calls import Call, Calls, Evidence
+from .cursor import At
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
@@ -172,6 +173,23 @@ class Parser:
 
     def end_of_calls(self, out: Out) -> None:
         """The turn is over and its calls are decided next: a last word on those that are open."""
+
+    # --- going on after a cut, on a wire that can -------------------------------------------------
+
+    def place_of(self, data: bytes) -> At | None:
+        """The place that this event says it has."""
+        return None
+
+    def place(self) -> At | None:
+        """The place of the last event that was heard."""
+        return None
+
+    def begins(self, data: bytes) -> bool:
+        """Is this the first event of a response?"""
+        return False
+
+    def resumed(self, at: At) -> None:
+        """Another connection told all up to here."""
 
     # --- the turn -------------------------------------------------------------------------------
 

@@ -21,13 +21,14 @@ __all__ = ["Bytes", "Item", "Key", "Part", "Provider", "Refusals"]
 T = TypeVar("T")
 
 # The modules of a provider. A module named here has a constant of that name: PARSER, ENCODER, …
-Part: TypeAlias = Literal["parser", "encoder", "messages", "server", "script"]
+Part: TypeAlias = Literal["parser", "encoder", "messages", "server", "script", "lanes"]
 _CAN: tuple[tuple[Part, str], ...] = (
     ("parser", "read"),
     ("encoder", "write"),
     ("messages", "repair"),
     ("server", "serve"),
     ("script", "script"),
+    ("lanes", "session"),
 )
 
 
@@ -116,6 +117,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()  # wherever an address ends so, this wire is spoken
     home_paths: tuple[str, ...] = ()  # the same, at its own hosts only
     headers: Mapping[str, str] = {}  # that each request needs
+    # What is asked for behind the address to go on with a response that was cut: {id} of it, and {at},
+    # the place of the last event that was heard. Nothing: it cannot be resumed.
+    resume: str = ""
     kept_headers: tuple[str, ...] = ()  # of its answers, that a take may keep; "x-y-" is a family
     key: Key | None = None
 
@@ -132,6 +136,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     messages: str | None = None
     server: str | None = None
     script: str | None = None
+    lanes: str | None = None  # of a connection that many responses share
 
     def part(self, part: Part, base: type[T]) -> type[T]:
         """What one of its modules is for: ``part("encoder", Encoder)`` is the encoder class."""
@@ -172,7 +177,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What can be done with it, out of read, write, repair, serve, script, connect, tools."""
+        """What can be done with it, out of read, write, repair, serve, script, session, connect, tools."""
         return tuple(word for word, is_so in self._able().items() if is_so)
 
     @property

@@ -7,10 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import FrameError, ProviderError, StreamTruncated, WireError
+from ..errors import FrameError, ProviderError, StreamnormError, StreamTruncated, WireError
 from ..events import Failed, FailedReason
 
-__all__ = ["Reported", "error_of"]
+__all__ = ["CutShort", "Reported", "error_of"]
+
+
+class CutShort(StreamnormError):
+    """Internal: whoever reads the connection for this stream says that it ends here, and why."""
+
+    def __init__(
+        self,
+        reason: FailedReason,
+        message: str,
+        *,
+        retryable: bool = False,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.reason: FailedReason = reason
+        self.retryable, self.code = retryable, code
 
 
 class Reported:

@@ -36,3 +36,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
             provider or AUTO, limits=self.limits, strict=self.strict, seed=self.seed,
             on_bad_event=self.on_bad_event,
         )  # fmt: skip
+
+    def with_seed(self, seed: str | None) -> Reading:
+        """The same, for one stream of several."""
+        return msgspec.structs.replace(self, seed=seed)

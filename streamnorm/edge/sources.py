@@ -27,7 +27,7 @@ from ..text.written import in_base64
 from .runtime import in_thread, unwind
 
 __all__ = [
-    "Facts", "Item", "Source", "as_item", "is_transport", "source_of",
+    "Facts", "Item", "Source", "as_item", "facts_of", "is_transport", "source_of",
 ]  # fmt: skip
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
@@ -283,7 +283,7 @@ def _raw_response(thing: Any) -> Any:
 
 
 def _of_response(response: Any, *, provider: str | None = None, owner: Any = None) -> Source:
-    facts = _facts_of(response)
+    facts = facts_of(response)
     now, later = _readers(response)
     if now is None and later is None:
         raise UsageError("the body of this response was read already; ask for it as a stream")
@@ -341,7 +341,8 @@ def _httpx_readers(response: Any) -> Readers:
     )
 
 
-def _facts_of(response: Any) -> Facts:
+def facts_of(response: Any) -> Facts:
+    """What a response, or anything that has a request, says of itself."""
     request = _attribute(response, "request_info") or _attribute(response, "request")
     url = _attribute(response, "url") or _attribute(request, "url")
     status = getattr(response, "status_code", None) or getattr(response, "status", None)

@@ -24,7 +24,7 @@ from ..errors import BrokenCallError, NoteRaised, ProviderError, UsageError
 from ..events import Event, Failed, Finish, Provenance, TextDelta, ToolCall
 from ..normalizer import Normalizer
 from .broadcast import Broadcast
-from .failures import Reported, error_of
+from .failures import CutShort, Reported, error_of
 from .intake import Intake
 from .reading import IDLE, Reading
 from .runtime import spawn
@@ -177,6 +177,14 @@ class Stream:
     def seed(self) -> str:
         """What minted ids are made from; the same seed mints the same ids."""
         return self._pipe.seed
+
+    @property
+    def cursor(self) -> str | None:
+        """Where the provider can go on if this is cut, for ``connect(..., after=cursor)``.
+
+        Text that can be kept; None where the wire has no such place.
+        """
+        return self._pipe.cursor
 
     @property
     def end(self) -> Finish | Failed | None:
@@ -444,7 +452,10 @@ class Stream:
         """The source raised. False: it was a mistake, to be passed on."""
         if type(error).__name__ in ("StreamConsumed", "ResponseNotRead"):
             raise UsageError("the body was read already; a stream can be read only once") from error
-        if isinstance(error, ProviderError):
+        if isinstance(error, CutShort):
+            said = str(error), error.retryable, error.code
+            self._hear(self._pipe.fail(error.reason, said[0], retryable=said[1], code=said[2]))
+        elif isinstance(error, ProviderError):
             self._refuse(error)
         elif not is_transport(error):
             return False

@@ -25,6 +25,8 @@ class JsonArray:
     ([], [b'{"a": "}"}', b'{}'], [])
     """
 
+    _around = 1  # brackets around an element: those of the array itself
+
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.overflow = False
         self.single_lines = True
@@ -39,7 +41,8 @@ class JsonArray:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The elements that ended in this chunk."""
         elements: list[bytes] = []
-        begin = 0 if self._depth > 1 else None
+        around = self._around
+        begin = 0 if self._depth > around else None
         at, self._skip = self._skip, 0
         while True:
             match = (_inside if self._in_string else _outside).search(chunk, at)
@@ -56,11 +59,11 @@ class JsonArray:
                 self._in_string = True
             elif byte in b"{[":
                 self._depth += 1
-                if self._depth == 2:
+                if self._depth == around + 1:
                     begin = match.start()
             else:
                 self._depth -= 1
-                if self._depth == 1:
+                if self._depth == around and begin is not None:
                     element = self._whole(chunk[begin:at])
                     if self.overflow:
                         return elements

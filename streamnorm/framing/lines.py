@@ -1,10 +1,13 @@
-"""One JSON value per line, and a body that is one JSON value: bytes in, payloads out."""
+"""One JSON value per line, one behind the other, or one that is the body: bytes in, payloads out."""
 
 from __future__ import annotations
 
-from ..framing import Fields
+import re
 
-__all__ = ["Lines", "Whole"]
+from ..framing import LF, Fields
+from .json_array import JsonArray
+
+__all__ = ["Lines", "Values", "Whole"]
 
 
 class Lines:
@@ -68,3 +71,97 @@ class Whole(Lines):
         self._size += len(chunk)
         self.overflow = self._size > self._limit
         return []
+
+
+class Values:
+    """JSON objects one behind the other, as the messages of a WebSocket are when they are joined.
+
+    What follows the first one decides: with a line end they are lines from there on, and one that is
+    damaged is only that line. Without, an object ends with its last bracket.
+
+    >>> values = Values()
+    >>> values.feed(b'{"a":1}{"b"'), values.feed(b":2} x {}")
+    ([b'{"a":1}'], [b'{"b":2}', b'x', b'{}'])
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self.overflow = False
+        self.single_lines = True
+        self._limit = limit
+        self._one = _One(limit)
+        self._inside = False  # an object has begun and not ended
+        self._told = 0  # objects; behind the first it is decided …
+        self._lines: Lines | None = None  # … whether they are lines
+        self._junk: list[bytes] = []  # between two objects: a frame of its own, as it is none
+        self._junk_size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The objects that ended in this chunk."""
+        frames: list[bytes] = []
+        at = 0
+        while at < len(chunk) and not self.overflow:
+            if self._lines is not None:
+                frames += self._lines.feed(chunk[at:])
+                self.overflow = self._lines.overflow
+                break
+            at = (self._within if self._inside else self._between)(chunk, at, frames)
+        return frames
+
+    def rest(self) -> list[bytes]:
+        """What was left when the input ended."""
+        if self._lines is not None:
+            return self._lines.rest()
+        return [frame for frame in (*self._one.rest(), self._swept()) if frame]
+
+    def head_of(self, frame: bytes) -> bytes:
+        """Nothing: an object is its own payload."""
+        return b""
+
+    def read(self, frame: bytes) -> Fields:
+        """An object is its own payload."""
+        return Fields(frame)
+
+    def _within(self, chunk: bytes, at: int, frames: list[bytes]) -> int:
+        """Up to the next bracket that may be its last one."""
+        found = _closing(chunk, at)
+        end = found.end() if found else len(chunk)
+        if told := self._one.feed(chunk[at:end]):
+            frames += told
+            self._told += 1
+            self._inside = False
+        self.overflow = self._one.overflow
+        return end
+
+    def _between(self, chunk: bytes, at: int, frames: list[bytes]) -> int:
+        if not self._junk:
+            found = _text(chunk, at)
+            if found is None:
+                return len(chunk)
+            at = found.start()
+            if self._told == 1 and chunk[at] == LF:
+                self._lines = Lines(self._limit)
+                return at
+        begins = _opening(chunk, at)
+        end = begins.start() if begins else len(chunk)
+        self._junk.append(chunk[at:end])
+        self._junk_size += end - at
+        self.overflow = self._junk_size > self._limit
+        if begins:
+            self._inside = True
+            frames += filter(None, [self._swept()])
+        return end
+
+    def _swept(self) -> bytes:
+        junk, self._junk, self._junk_size = b"".join(self._junk).strip(), [], 0
+        return junk
+
+
+class _One(JsonArray):
+    """One object, and then the next: there is no array around them."""
+
+    _around = 0
+
+
+_closing = re.compile(rb"[}\]]").search
+_opening = re.compile(rb"[{\[]").search
+_text = re.compile(rb"[^ \t\r]").search

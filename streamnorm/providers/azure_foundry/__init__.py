@@ -14,6 +14,7 @@ PROVIDER = Provider(
     also=("openai_chat", "anthropic"),
     telemetry="azure.ai.inference",
     path="/openai/v1/responses",
+    resume="/{id}?stream=true&starting_after={at}",
     # Not all of .azure.com, where anybody may have a machine.
     hosts=(
         ".openai.azure.com",
@@ -32,4 +33,5 @@ PROVIDER = Provider(
     encoder=f"{__name__}.encoder",
     messages=f"{__name__}.messages",
     script=f"{__name__}.script",
+    lanes="streamnorm.providers.openai_responses.lanes",
 )

@@ -14,6 +14,7 @@ PROVIDER = Provider(
     telemetry="gcp.gemini",
     base="https://generativelanguage.googleapis.com",
     path="/v1beta/interactions",
+    resume="/{id}?stream=true&last_event_id={at}",
     hosts=("generativelanguage.googleapis.com",),
     paths=("/interactions", "/v1beta/interactions/*"),
     key=Key(("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key", ""),

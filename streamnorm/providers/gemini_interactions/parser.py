@@ -19,6 +19,7 @@ from msgspec import Raw
 from ...core import even
 from ...core.calls import Call, Evidence, Kind, State
 from ...core.parser import (
+    UNREADABLE,
     Decode,
     Failure,
     Handler,
@@ -178,6 +179,14 @@ class _Header(msgspec.Struct):
     interaction: _Opening = _Opening()
 
 
+class _Event(msgspec.Struct):
+    event_type: Any = None
+    event_id: Any = None
+
+
+_placed = msgspec.json.Decoder(_Event).decode
+
+
 # --- the types of tool steps --------------------------------------------------------------------
 
 _TEXT = "arguments_delta, JSON text; or an object in step.start"
@@ -275,6 +284,7 @@ class InteractionsParser(Parser):
         self._results: dict[int, _Result] = {}
         self._usage: dict[str, Any] = {}
         self._failure: Failure | None = None
+        self._event_id: Any = None  # of the last event that has one
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -288,6 +298,23 @@ class InteractionsParser(Parser):
     def heading(self, data: bytes) -> Heading:
         opening = msgspec.json.decode(data, type=_Header).interaction
         return Heading(first_text(opening.model, opening.agent), first_text(opening.id))
+
+    # --- where it can be resumed ------------------------------------------------------------------
+
+    def place_of(self, data: bytes) -> str | None:
+        try:
+            return first_text(_placed(data).event_id)
+        except UNREADABLE:
+            return None
+
+    def place(self) -> str | None:
+        return first_text(self._event_id)
+
+    def begins(self, data: bytes) -> bool:
+        try:
+            return bool(_placed(data).event_type == "interaction.created")
+        except UNREADABLE:
+            return False
 
     def kind_of(self, payload: Any) -> str:
         said = payload if isinstance(payload, dict) else {}
@@ -304,6 +331,7 @@ class InteractionsParser(Parser):
     # --- steps ------------------------------------------------------------------------------------
 
     def _step_delta(self, p: StepDelta, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         if p.metadata is not None:
             self._count(p.metadata.total_usage)
         DELTAS[p.delta.type](self, (p.index, p.delta), out)
@@ -313,12 +341,14 @@ class InteractionsParser(Parser):
                 self.calls.taint(call, "something else came in place of its arguments")
 
     def _step_start(self, p: StepStart, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._steps.add(p.index)
         if p.step.type not in CALLS:
             self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)
 
     def _step_stop(self, p: StepStop, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._count(p.usage)
         call = self._calls.get(p.index)
         if call is not None:
@@ -469,6 +499,7 @@ class InteractionsParser(Parser):
     # --- the end ----------------------------------------------------------------------------------
 
     def _created(self, p: Created, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self.begin_answer(out)
         if p.interaction is not None:
             self._hear_status(p.interaction.status, p.interaction.continuation_token)
@@ -498,6 +529,7 @@ class InteractionsParser(Parser):
                 self.calls.settle(call, self.exact(step.arguments, call), out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         self._count(p.usage)
         self._hear_status(p.status, p.continuation_token)
 

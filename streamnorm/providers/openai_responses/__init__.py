@@ -14,6 +14,7 @@ PROVIDER = Provider(
     telemetry="openai",
     base="https://api.openai.com",
     path="/v1/responses",
+    resume="/{id}?stream=true&starting_after={at}",
     hosts=("api.openai.com", ".api.openai.com"),
     paths=("/responses", "/v1/responses/*"),
     key=Key(("OPENAI_API_KEY",)),
@@ -27,4 +28,5 @@ PROVIDER = Provider(
     messages=f"{__name__}.messages",
     server=f"{__name__}.server",
     script=f"{__name__}.script",
+    lanes=f"{__name__}.lanes",
 )

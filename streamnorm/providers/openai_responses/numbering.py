@@ -35,11 +35,31 @@ class Numbers:
         """A piece came that is in no list."""
         self._unnumbered += 1
 
-    def look(self, number: int | None) -> None:
-        """The number of an event off the hot path."""
+    @property
+    def due(self) -> int | None:
+        """The number that the next event should have."""
         between = self._unnumbered + len(self._pieces) - self._pieces_before
         between += self._fragments() - self._fragments_before
-        due = None if self._next is None else self._next + between
+        return None if self._next is None else self._next + between
+
+    @property
+    def last(self) -> int | None:
+        """The number of the last event that was heard; None if they do not count up."""
+        due = self.due
+        return due - 1 if due and self._counts_up else None
+
+    def expect(self, number: int) -> None:
+        """The next event should have this number: another connection told those before it."""
+        self._next, self._counts_up = number, True
+        self.counted()
+
+    def look(self, number: int | None, *, beside: bool = False) -> None:
+        """The number of an event off the hot path. One beside the response may have a number of
+        another row: it counts if it is the one that is due."""
+        due = self.due
+        if beside and number != due:
+            self._next = due
+            return
         self._next = None if number is None else number + 1
         if number is None or due is None:
             return

@@ -21,7 +21,9 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import OPEN, Call, Evidence, State
+from ...core.cursor import At
 from ...core.parser import (
+    UNREADABLE,
     Failure,
     Handler,
     Heading,
@@ -45,7 +47,7 @@ from ...events import (
     Usage,
 )
 from ...framing import Framer
-from ...framing.lines import Whole
+from ...framing.lines import Values
 from ...framing.sse import SSE
 from ...text.halves import decoded
 from .items import (
@@ -85,6 +87,7 @@ class TextPiece(Payload, tag="response.output_text.delta", tag_field="type"):
     obfuscation: Any = None
     response_id: Any = None
     agent: Any = None
+    stream_id: Any = None  # the lane, where several share a connection: see ``lanes``
 
 
 class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_field="type"):
@@ -96,6 +99,7 @@ class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_
     call_id: str | None = None
     response_id: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _Placed(Payload):
@@ -110,6 +114,7 @@ class _Placed(Payload):
     response_id: Any = None
     agent_reference: Any = None
     agent: Any = None  # of several, the one that speaks; the item says it too
+    stream_id: Any = None
 
 
 class _Piece(_Placed):
@@ -162,6 +167,7 @@ class _OfItem(Payload):
     response_id: Any = None
     agent_reference: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _OfResponse(Payload):
@@ -170,6 +176,7 @@ class _OfResponse(Payload):
     copilot_usage: Any = None
     agent_reference: Any = None
     agent: Any = None
+    stream_id: Any = None
 
 
 class _Error(Payload):
@@ -181,6 +188,21 @@ class _Error(Payload):
     status: Any = None
     headers: Any = None
     agent: Any = None
+    stream_id: Any = None
+
+
+class _Beside(Payload):
+    """About a response and no part of it: what was steered or injected, and what came of that."""
+
+    sequence_number: int | None = None
+    response_id: Any = None
+    steer: Any = None
+    input: Any = None
+    error: Any = None
+    reason: Any = None
+    required_input: Any = None
+    agent: Any = None
+    stream_id: Any = None
 
 
 class _Final(msgspec.Struct):
@@ -202,9 +224,17 @@ class _Header(msgspec.Struct):
     response: _Opening = _Opening()
 
 
+class _Numbered(msgspec.Struct):
+    sequence_number: int | None = None
+
+
+_numbered = msgspec.json.Decoder(_Numbered).decode
 _as_final = msgspec.json.Decoder(_Final).decode
 _ABOUT_CALLS = (b"arguments", b"_input", b"call_code")  # in the names of kinds
 _THOUGHTS = {"reasoning_text", "summary_text"}
+_LANES = (
+    "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
+)
 
 RETRYABLE = {
     "server_error",
@@ -267,12 +297,13 @@ class ResponsesParser(Parser):
         self._pieces: list[str] = []  # … and its pieces
         self._echoed: set[str] = set()
         self._refused = False
+        self._lane: Any = None
         self._complete = True  # what an item says without a status is all of it
         self._usage: dict[str, Any] = {}
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
-        return Whole(limit) if start == "json" else SSE(limit)
+        return Values(limit) if start == "json" else SSE(limit)
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -286,6 +317,21 @@ class ResponsesParser(Parser):
     def heading(self, data: bytes) -> Heading:
         opening = msgspec.json.decode(data, type=_Header).response
         return Heading(opening.model, opening.id)
+
+    # --- where it can be resumed ----------------------------------------------------------------
+
+    def place_of(self, data: bytes) -> int | None:
+        try:
+            return _numbered(data).sequence_number
+        except UNREADABLE:
+            return None
+
+    def place(self) -> int | None:
+        return self._numbers.last
+
+    def resumed(self, at: At) -> None:
+        if isinstance(at, int):
+            self._numbers.expect(at + 1)
 
     # --- text and reasoning ---------------------------------------------------------------------
 
@@ -788,7 +834,14 @@ class ResponsesParser(Parser):
         self.scribe.note("wire.keepalive")
 
     def _created(self, p: _OfResponse, out: Out) -> None:
-        self.begin_answer(out)
+        if self.begin_answer(out) and p.stream_id != self._lane:
+            raise StreamFailed(Failure("protocol", _LANES))
+        self._lane = p.stream_id
+
+    def _beside(self, p: _Beside, out: Out) -> None:
+        """No event of ours says it: passed on whole."""
+        said = {f: v for f in p.__struct_fields__ if (v := getattr(p, f)) is not None}
+        out.append(Unrecognized(_kind(p), {"type": _kind(p), **said}))
 
     def _silent(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
@@ -922,6 +975,10 @@ ROWS = (
     Row("response.failed", _OfResponse, P._over, status="failed"),
     Row("response.cancelled", _OfResponse, P._over, status="cancelled"),
     Row("response.done", _OfResponse, P._over),
+    *(
+        Row(f"response.{what}", _Beside, P._beside)
+        for what in ("steer.accepted", "steer.pending", "steer.failed", "inject.created", "inject.failed")
+    ),
     Row("error", _Error, P._error),
     Row("ping", _Status, P._keepalive),
     Row("keepalive", _Status, P._keepalive),
@@ -946,7 +1003,7 @@ def _number_and(handler: Handler) -> Handler:
     """The handler, behind a look at the number of its event."""
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
-        parser._numbers.look(payload.sequence_number)
+        parser._numbers.look(payload.sequence_number, beside=isinstance(payload, _Beside))
         handler(parser, payload, out)
         parser._numbers.counted()
 

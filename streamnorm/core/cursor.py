@@ -1,0 +1,88 @@
+"""Where a stream was cut, and where it goes on: events of a resumed leg in, those that are news out.
+
+A provider that can resume gives each event a place: a number, or a token that means nothing to us.
+A cursor is the place of the last event that was heard, with the response that it is of. Rule: what
+was heard before is dropped exactly, and nothing else is. Numbers at or before that of the cursor were
+heard. Of tokens only the cursor's own is known: a leg that begins with it, or at the very beginning
+of the response, is dropped up to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeAlias
+
+from ..errors import UsageError
+
+__all__ = ["At", "Cursor", "Placing", "Seam"]
+
+At: TypeAlias = int | str  # the place of an event
+
+
+class Placing(Protocol):
+    """What a parser knows of places."""
+
+    def place_of(self, data: bytes) -> At | None:
+        """The place that this event says it has."""
+
+    def begins(self, data: bytes) -> bool:
+        """Is this the first event of a response?"""
+
+    def resumed(self, at: At) -> None:
+        """Another connection told all up to here."""
+
+
+class Cursor(NamedTuple):
+    """The last event that was heard of a response. As text it can be kept anywhere.
+
+    >>> str(Cursor("openai_responses", "resp_1", 17))
+    'openai_responses:resp_1:17'
+    >>> Cursor.read("openai_responses:resp_1:17").at
+    17
+    """
+
+    provider: str
+    response_id: str
+    at: At
+
+    def __str__(self) -> str:
+        from urllib.parse import quote
+
+        at = self.at if isinstance(self.at, int) else "'" + quote(self.at, safe="")
+        return f"{self.provider}:{quote(self.response_id, safe='')}:{at}"
+
+    @classmethod
+    def read(cls, text: str) -> Cursor:
+        """What stream.cursor has written."""
+        from urllib.parse import unquote
+
+        provider, _, rest = text.partition(":")
+        response_id, _, at = rest.partition(":")
+        if not (provider and response_id and (at.isdecimal() or at[:1] == "'")):
+            raise UsageError(f"{text[:80]!r} is no cursor: pass what stream.cursor has given")
+        return cls(provider, unquote(response_id), int(at) if at.isdecimal() else unquote(at[1:]))
+
+
+class Seam:
+    """Between two legs of one response."""
+
+    def __init__(self, at: At, parser: Placing | None = None) -> None:
+        self._at, self._parser = at, parser  # the one that told what came before, if it is this one
+        self._first = True
+        self.over = False  # all that follows is news
+
+    def drops(self, data: bytes, parser: Placing) -> bool:
+        """Was this event heard before?"""
+        if parser is not self._parser:
+            self._parser = parser
+            parser.resumed(self._at)
+        place = parser.place_of(data)
+        if isinstance(self._at, int):
+            old = isinstance(place, int) and place <= self._at
+            self.over = isinstance(place, int) and not old
+            return old
+        first, self._first = self._first, False
+        if place == self._at:
+            self.over = True
+            return True
+        self.over = first and not parser.begins(data)
+        return not self.over

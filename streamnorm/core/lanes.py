@@ -1,0 +1,46 @@
+"""What a provider says of a connection that many responses share: ``Lanes``, one part of its row.
+
+A message comes in; where it belongs goes out. A lane is what the wire calls the place of a response
+on the connection (None: it names none). One response at a time is open in a lane.
+
+Rule: only this much is read of a message here. What it means is read by the parser of its response.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+__all__ = ["Lanes", "Place", "Role"]
+
+
+class Role(enum.Enum):
+    """What a message is to the response of its lane."""
+
+    BEGINS = "begins"  # a response; one that is still open there was cut
+    WITHIN = "within"  # a part of it; it begins one where none was announced
+    ENDS = "ends"  # its last message
+    REFUSES = "refuses"  # an error: the end of the open one, or all that is heard of a request
+    BESIDE = "beside"  # no part of a response: heard by the open one, or outside of all
+
+
+class Place(NamedTuple):
+    """Where a message belongs."""
+
+    role: Role
+    lane: str | None = None
+    response_id: str | None = None
+
+
+class Lanes:
+    """The lanes of one wire."""
+
+    @classmethod
+    def place(cls, message: bytes) -> Place | None:
+        """Where this message belongs; None: it is no message of any wire, so it may be of any lane."""
+        raise NotImplementedError
+
+    @classmethod
+    def looks_like(cls, message: bytes) -> bool:
+        """Is this a message of this wire?"""
+        raise NotImplementedError

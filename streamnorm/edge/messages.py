@@ -1,0 +1,125 @@
+"""A connection of messages comes in; a ``Source`` goes out that gives them one by one.
+
+Rule: a socket is asked with its own method for one message, and never iterated: asking can be
+cancelled and loses nothing, where an iterator would be over. Libraries are known by the shape of
+their objects, as in ``sources``. A connection that is closed as it should be has ended, any other
+end is raised as ``Lost``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import UsageError
+from ..takes.format import read_take
+from .runtime import in_thread
+from .sources import Facts, Item, Source, as_item, facts_of, is_transport, source_of
+
+__all__ = ["Lost", "messages_of"]
+
+_CLOSED_WELL = {1000, 1001}
+# What gives one message, in the order in which it is looked for: the SDK's own, where the bytes are
+# exact; websockets; trio-websocket; aiohttp and httpx-ws.
+_RECEIVERS = ("recv_bytes", "recv", "get_message", "receive")
+
+
+class Lost(ConnectionError):
+    """The connection failed, in the words of its library."""
+
+
+def messages_of(thing: Any) -> Source:
+    """The messages of a socket, of any iterable, or of a file that keeps one on each line.
+
+    >>> messages_of(['{"type":"ping"}']).next_now()
+    b'{"type":"ping"}'
+    """
+    if isinstance(thing, str | os.PathLike):
+        return source_of(read_take(thing).wire.splitlines())
+    receive = next((r for name in _RECEIVERS if (r := getattr(thing, name, None))), None)
+    if receive is None or isinstance(thing, Source):
+        return source_of(thing)
+    if not hasattr(thing, "close") and not hasattr(thing, "aclose"):
+        raise UsageError(
+            f"a {type(thing).__name__} is not open: enter it, and pass what that gives"
+        )
+    return _Socket(thing, receive)
+
+
+class _Socket(Source):
+    """One WebSocket, of whatever library."""
+
+    def __init__(self, socket: Any, receive: Callable[..., Any]) -> None:
+        super().__init__(facts=_facts(socket), close=(socket,))
+        self._socket, self._receive = socket, receive
+        self._later_on = inspect.iscoroutinefunction(receive)
+
+    @property
+    def is_async(self) -> bool:
+        return self._later_on
+
+    @property
+    def is_sync(self) -> bool:
+        return not self._later_on
+
+    async def next(self) -> Item | None:
+        if self.is_sync:
+            return await in_thread(self.next_now)
+        try:
+            return self._data(await self._receive())
+        except Exception as error:
+            if _is_good_end(error):
+                return None
+            if isinstance(error, Lost) or not is_transport(error):
+                raise
+            raise _lost(error) from error
+
+    def next_now(self) -> Item | None:
+        try:
+            return self._data(self._receive())
+        except Exception as error:
+            if _is_good_end(error):
+                return None
+            if isinstance(error, Lost) or not is_transport(error):
+                raise
+            raise _lost(error) from error
+
+    def _data(self, message: Any) -> Item | None:
+        """The text or the bytes of a message, which some libraries wrap."""
+        if isinstance(message, str | bytes | bytearray) or not hasattr(message, "data"):
+            return as_item(message)
+        kind = getattr(getattr(message, "type", None), "name", "")
+        if kind.startswith("CLOS"):
+            code = getattr(self._socket, "close_code", None)
+            if code is not None and code not in _CLOSED_WELL:
+                raise Lost(f"the connection was closed with code {code}")
+            return None
+        if isinstance(message.data, BaseException):
+            raise message.data
+        return as_item(message.data)
+
+
+def _lost(error: Exception) -> Lost:
+    name = type(error)
+    return Lost(f"{name.__module__.partition('.')[0]}.{name.__name__}: {error}")
+
+
+def _is_good_end(error: Exception) -> bool:
+    own = vars(error)  # not by attribute: there are some that warn
+    code = own.get("code", getattr(own.get("reason"), "code", None))
+    return type(error).__name__ == "ConnectionClosedOK" or code in _CLOSED_WELL
+
+
+def _facts(socket: Any) -> Facts:
+    """What is known of the request: its headers hold secrets, which are never kept or shown."""
+    for holder in (
+        socket,
+        getattr(socket, "_connection", None),
+        getattr(socket, "_response", None),
+    ):
+        facts = facts_of(holder)
+        if facts.request_headers:
+            return Facts(request_headers=facts.request_headers)
+    return Facts()
