@@ -146,7 +146,8 @@ def rows_with(part: Part, base: type[object]) -> tuple[Provider, ...]:
     failing = _failing(part, base)
     for name, why in failing.items():
         _plugins.warn(name, why)
-    return tuple(row for row in rows() if getattr(row, part) and row.name not in failing)
+    known = (*rows(), *map(_program, PROGRAMS))
+    return tuple(row for row in known if getattr(row, part) and row.name not in failing)
 
 
 def _failing(part: Part, base: type[object]) -> dict[str, str]:

@@ -17,4 +17,5 @@ PROVIDER = Provider(
     sdk_modules=("claude_agent_sdk",),
     demo="partial_messages",
     parser=f"{__name__}.parser",
+    lanes=f"{__name__}.lanes",
 )

@@ -35,7 +35,7 @@ from ...core.parser import (
     first_text,
     items_of,
 )
-from ...events import Event
+from ...events import Event, TextDelta
 from ...framing import Framer
 from ...framing.lines import Lines
 from ..anthropic.parser import (
@@ -47,6 +47,7 @@ from ..anthropic.parser import (
     Payloads,
 )
 from ..anthropic.parser import ITEMS as BLOCKS
+from .lanes import is_line
 
 __all__ = ["ITEMS", "KNOWN", "PARSER", "SUBTYPES", "ClaudeCodeParser"]
 
@@ -175,12 +176,7 @@ class ClaudeCodeParser(AnthropicParser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        kind = payload.get("type")
-        if kind in ("assistant", "user"):
-            return isinstance(payload.get("message"), dict)
-        if kind in ("system", "result"):
-            return isinstance(payload.get("subtype"), str)
-        return kind == "stream_event" or (kind in KNOWN and "sessionId" in payload)
+        return is_line(payload)
 
     def heading(self, data: bytes) -> Heading:
         header = msgspec.json.decode(data, type=_Header)
@@ -295,6 +291,9 @@ class ClaudeCodeParser(AnthropicParser):
         self._answered.add(str(block.get("tool_use_id")))
 
     def _progress(self, p: System | Progress, out: Out) -> None:
+        ended = isinstance(p, System) and p.subtype == "task_notification"
+        if ended and p.tool_use_id and p.tool_use_id == self._agent:
+            self._end()  # of this very agent
         call = self.calls.by_id(0, p.tool_use_id or "")
         if call is None:
             return
@@ -326,8 +325,9 @@ class ClaudeCodeParser(AnthropicParser):
             raise StreamFailed(Failure("provider_error", what, code))
         if self.reason is None and p.stop_reason and not self._partial and self._agent is None:
             self.raw_reason, self.reason = p.stop_reason, self.finish_reason(p.stop_reason)
-        if self._message is not None:
-            self._end()
+        if self._message is None and isinstance(p.result, str) and p.result:
+            out.append(TextDelta(p.result))  # of a command of the program: no model was asked
+        self._end()
 
     def _silent(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""

@@ -16,4 +16,5 @@ PROVIDER = Provider(
     telemetry="openai",
     demo="exec",
     parser=f"{__name__}.parser",
+    lanes=f"{__name__}.lanes",
 )

@@ -31,13 +31,14 @@ from ...core.parser import (
     StreamOver,
     count,
     first_text,
+    plain,
 )
 from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Unrecognized, Usage
 from ...framing import Framer
 from ...framing.lines import Lines
 from ..openai_responses.items import TOOLS, Tool, tools_by_type
-from ..openai_responses.parser import ResponsesParser
+from ..openai_responses.parser import RETRYABLE, ResponsesParser
 
 __all__ = ["ITEMS", "KNOWN", "PARSER", "CodexParser", "Step"]
 
@@ -411,9 +412,16 @@ def _of_the_wire(item: bytes) -> Raw:
 
 
 def _failure(error: Any) -> Failure:
+    """What went wrong; the provider's own words are in there as JSON, if it was the provider."""
     said = error if isinstance(error, dict) else {"message": error}
     message = first_text(said.get("message"))
-    return Failure("provider_error", message or "the program reported an error", None)
+    try:
+        inner = plain((message or "").encode())["error"]
+        code, theirs = first_text(inner.get("code"), inner.get("type")), inner.get("message")
+    except (msgspec.MsgspecError, UnicodeEncodeError, LookupError, TypeError, AttributeError):
+        code, theirs = None, None
+    message = first_text(theirs, message) or "the program reported an error"
+    return Failure("provider_error", message, code, code in RETRYABLE)
 
 
 def _kinds() -> dict[type, Handler]:

@@ -70,7 +70,7 @@ from .outputs import Outputs
 from .places import Places
 from .texts import Texts
 
-__all__ = ["ITEMS", "PARSER", "ResponsesParser"]
+__all__ = ["ITEMS", "PARSER", "RETRYABLE", "ResponsesParser"]
 
 Out: TypeAlias = list[Event]
 
