@@ -19,6 +19,7 @@ __all__ = ["Opening", "framed_by", "is_json"]
 SNIFF = 80  # bytes that decide what a body is, and are shown if it is none
 # How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
 _BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
+_OUTER = {"aws"}  # what a wire that is inside of another begins with
 _NO_STREAM = {
     "gzip": "the bytes are gzip, not text: feed decoded bytes (httpx: aiter_bytes, not aiter_raw).",
     "html": "the body is an HTML page, not a stream: look at the URL, the proxy and the status.",
@@ -67,15 +68,24 @@ class Opening:
         """The bytes that were held, to be framed whatever they are."""
         start = sniff(self._held[:SNIFF]) or "text"
         wire = framed_by(start, self._wires)
+        if start in _OUTER and start not in wire.STARTS:
+            wire = self._named_inside(start) or wire
         self.framer = wire.framer(start, self._frame_bytes)
-        if start in wire.STARTS:  # no other begins so, but one inside of it
-            self._wires, self._outer = (wire,), _outer(wire.name)
+        if start in wire.STARTS and _outer(wire.name):  # no other begins so, but one inside of it
+            self._wires, self._outer = (wire,), wire.name
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
             self.head = b"data: "
         if start in _NO_STREAM:
             raise StreamFailed(Failure("protocol", f"{_NO_STREAM[start]} {self._shown()}"))
         held, self._held = self._held, b""
         return held
+
+    def _named_inside(self, start: str) -> type[Parser] | None:
+        """The wire that was named comes in an envelope."""
+        inside = providers.enveloped(self.parser.name, start)
+        if inside is not None:
+            self.parser, self._wires = inside(self._calls, self._scribe), (inside,)
+        return inside
 
     def _shown(self) -> str:
         return f"It begins {self._excerpt.decode('utf-8', 'backslashreplace')!r}."

@@ -1,7 +1,8 @@
 """Writes the golden events beside each take: ``python -m tools.golden [--check] [PATH ...]``.
 
 For ``recordings/<provider>/<name>.sse`` the events of that take, one JSON line each, go into
-``<name>.events.jsonl``. Read what changed before committing it: the tests believe these files.
+``<name>.events.jsonl``; of a session, those of its streams, one after the other as they begin.
+Read what changed before committing it: the tests believe these files.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamnorm import Normalizer, event_to_json
-from streamnorm.providers import PROVIDERS
+from streamnorm.demultiplexer import Demultiplexer
+from streamnorm.events import Event
+from streamnorm.providers import PROGRAMS, PROVIDERS
 from streamnorm.takes.format import read_take
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
@@ -26,9 +29,23 @@ def golden_of(path: Path) -> Path:
 def lines_of(path: Path) -> list[bytes]:
     """The events of a take, one line of JSON each."""
     take = read_take(path)
+    if path.parent.name in PROGRAMS:
+        return [event_to_json(event) for events in streams_of(path) for event in events]
     pipe = Normalizer(take.provider or path.parent.name, seed=take.seed)
     events = pipe.feed(take.wire) + pipe.close()
     return [event_to_json(event) for event in events]
+
+
+def streams_of(path: Path) -> list[list[Event]]:
+    """The events of each stream of a recorded session."""
+    take = read_take(path)
+    turns = Demultiplexer(path.parent.name, seed=take.seed)
+    told = [one for line in take.wire.splitlines() for one in turns.feed(line)] + turns.close()
+    streams: dict[int, list[Event]] = {}
+    for one in told:
+        if one.stream is not None:
+            streams.setdefault(one.stream, []).extend(one.events)
+    return [streams[number] for number in sorted(streams)]
 
 
 def takes_in(paths: list[Path]) -> Iterator[Path]:
@@ -73,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
     changed = unchanged = 0
     skipped: dict[str, int] = {}
     for path in takes_in(options.paths):
-        if path.parent.name not in PROVIDERS:
+        if path.parent.name not in {*PROVIDERS, *PROGRAMS}:
             skipped[path.parent.name] = skipped.get(path.parent.name, 0) + 1
             continue
         golden = golden_of(path)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import enum
 import io
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -20,10 +19,11 @@ from typing import Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..framing.aws import write_frame
 from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
-from ..text.written import in_base64
+from ..text.written import in_base64, json_bytes
 from .runtime import in_thread, unwind
 
 __all__ = [
@@ -205,8 +205,8 @@ def _of_iterable(thing: Any) -> Source:
         )
     at_hand = isinstance(thing, _AT_HAND)
     provider = _sdk_provider(thing)
-    if provider is not None and (row := provider_row(provider)).sdk_parts:
-        now, later = _unpacking(thing, row, now, later)
+    if provider is not None and (row := provider_row(provider)).sdk_frames:
+        now, later = _framed(thing, row, now, later)
     return Source(
         now=now,
         later=later,
@@ -216,27 +216,23 @@ def _of_iterable(thing: Any) -> Source:
     )
 
 
-def _unpacking(thing: Any, row: Provider, now: Any, later: Any) -> Readers:
-    """The same, but for events that hold bytes of a wire inside: those are taken out."""
-    parts = {part.event: part for part in row.sdk_parts}
+def _framed(thing: Any, row: Provider, now: Any, later: Any) -> Readers:
+    """The same, but events that may hold another wire are put into their frames again."""
+    raw = {event.name: event.raw for event in row.sdk_frames}
 
-    def unpacked(item: Any) -> Any:
-        name, said = next(iter(item.items()), ("", None)) if isinstance(item, dict) else ("", None)
-        if name not in parts or not isinstance(said, dict):
+    def framed(item: Any) -> Any:
+        name = next(iter(item), None) if isinstance(item, dict) else None
+        if name not in raw or not isinstance(item[name], dict):
             return item
-        data = said.get(parts[name].field)
-        if not isinstance(data, bytes):
-            return item
-        if not parts[name].whole:
-            return data
-        is_payload = data[:1] == b"{" and len(said) == 1
-        return json.loads(data) if is_payload else {name: _plain(said)}
+        data = item[name].get(raw[name])
+        payload = data if isinstance(data, bytes) else json_bytes(_plain(item[name]))
+        return write_frame({":message-type": "event", ":event-type": str(name)}, payload)
 
     async def each() -> AsyncIterator[Any]:
         async for item in thing:
-            yield unpacked(item)
+            yield framed(item)
 
-    return (lambda: map(unpacked, thing)) if now else None, each if later else None
+    return (lambda: map(framed, thing)) if now else None, each if later else None
 
 
 def _root(thing: Any) -> str:
@@ -404,6 +400,9 @@ def as_item(thing: Any) -> Item:
         return _payload_of(thing)
     if hasattr(thing, "data") and hasattr(thing, "event"):  # a decoded server-sent event
         return _as_sse(str(thing.event or ""), str(thing.data or ""))
+    row = by_module(type(thing).__module__)
+    if row is not None and (payload := row.payload_of(thing)) is not None:
+        return payload
     raise UsageError(
         f"an item is a {type(thing).__module__}.{type(thing).__name__}: bytes, str, a dict or an "
         "SDK's model object is needed"

@@ -21,8 +21,8 @@ from ..errors import UnknownProvider, UsageError
 from .plugins import Plugins
 
 __all__ = [
-    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_inside",
-    "parsers_of", "provider_row",
+    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "enveloped", "parsers_inside",
+    "parsers_of", "programs", "provider_row",
     "recognize", "rows", "rows_with",
 ]  # fmt: skip
 
@@ -110,6 +110,11 @@ def _program(name: str) -> Provider:
     return row
 
 
+def programs() -> tuple[Provider, ...]:
+    """The rows of agent programs."""
+    return tuple(map(_program, PROGRAMS))
+
+
 def parsers_of(name: str) -> tuple[type[Parser], ...]:
     """The wires that are spoken under a name; for more than one, the first payload decides."""
     if name == AUTO:
@@ -128,6 +133,14 @@ def parsers_inside(name: str) -> tuple[type[Parser], ...]:
     return tuple(outer.around(provider_row(wire).part("parser", Parser)) for wire in row.inside)
 
 
+def enveloped(name: str, start: str) -> type[Parser] | None:
+    """This wire, as it comes in the envelope of one that begins so."""
+    for row in rows():
+        if name in row.inside and start in row.part("parser", Parser).STARTS:
+            return next(wire for wire in parsers_inside(row.name) if wire.name == name)
+    return None
+
+
 def _all_parsers() -> tuple[type[Parser], ...]:
     """The parsers of all; a package whose parser fails is given up."""
     global _seen
@@ -135,7 +148,7 @@ def _all_parsers() -> tuple[type[Parser], ...]:
     if not _seen.parsers:
         for name, why in _failing("parser", Parser).items():
             _plugins.give_up(name, why)
-        known = (*rows(), *map(_program, PROGRAMS))
+        known = (*rows(), *programs())
         parsers = tuple(row.part("parser", Parser) for row in known)
         _seen = _seen._replace(parsers=parsers)
     return _seen.parsers
@@ -146,7 +159,7 @@ def rows_with(part: Part, base: type[object]) -> tuple[Provider, ...]:
     failing = _failing(part, base)
     for name, why in failing.items():
         _plugins.warn(name, why)
-    known = (*rows(), *map(_program, PROGRAMS))
+    known = (*rows(), *programs())
     return tuple(row for row in known if getattr(row, part) and row.name not in failing)
 
 

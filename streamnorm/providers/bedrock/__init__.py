@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.row import Bytes, Key, Provider, Refusals
+from ...core.row import Frame, Key, Provider, Refusals
 from ...framing.aws import CONTENT_TYPE
 
 __all__ = ["PROVIDER"]
@@ -35,7 +35,13 @@ PROVIDER = Provider(
     kept_headers=("x-amzn-requestid",),
     key=Key(("AWS_BEARER_TOKEN_BEDROCK",)),
     sdk_modules=("botocore", "aiobotocore"),
-    sdk_parts=(Bytes("chunk", "bytes", True), Bytes("PayloadPart", "Bytes", False)),
+    sdk_frames=(
+        Frame("chunk"),
+        Frame("PayloadPart", "Bytes"),
+        Frame("trace"),
+        Frame("returnControl"),
+        Frame("files"),
+    ),  # fmt: skip
     refusals=Refusals(code_header="x-amzn-errortype"),
     parser=f"{__name__}.parser",
     encoder=f"{__name__}.encoder",

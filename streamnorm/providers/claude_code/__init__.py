@@ -15,6 +15,7 @@ PROVIDER = Provider(
     content_type="application/x-ndjson",
     telemetry="anthropic",
     sdk_modules=("claude_agent_sdk",),
+    sdk_objects=f"{__name__}.objects",
     demo="partial_messages",
     parser=f"{__name__}.parser",
     lanes=f"{__name__}.lanes",
