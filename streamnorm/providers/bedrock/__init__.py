@@ -41,7 +41,7 @@ PROVIDER = Provider(
         Frame("trace"),
         Frame("returnControl"),
         Frame("files"),
-    ),  # fmt: skip
+    ),
     refusals=Refusals(code_header="x-amzn-errortype"),
     parser=f"{__name__}.parser",
     encoder=f"{__name__}.encoder",
