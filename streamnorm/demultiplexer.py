@@ -195,7 +195,6 @@ class Router:
 
     def _begin(self, place: Place, line: bytes, *, begun: bool) -> list[Move]:
         stream, self._streams = self._streams, self._streams + 1
-        self._ended.pop(place.lane, None)
         if len(self._open) >= self._limits.lanes:
             self._end(place.lane, place.response_id)
             return [Move(step, stream, place.lane) for step in (Step.BEGIN, Step.REFUSE)]
@@ -210,6 +209,7 @@ class Router:
 
     def _end(self, lane: str | None, response_id: str | None) -> None:
         self._ended[lane] = response_id
+        self._ended.move_to_end(lane)
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 

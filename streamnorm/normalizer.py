@@ -126,10 +126,12 @@ class Normalizer:
         ...     said = {"type": f"response.{kind}", "sequence_number": number}
         ...     _ = pipe.feed_payload({**said, "response": {"id": "resp_1", "model": "m"}})
         >>> pipe.cursor
-        'openai_responses:resp_1:1'
+        'openai_responses:resp_1:1:0'
         """
         at, id = self._place(), self._opening.heading.response_id
-        return None if at is None or not id else str(Cursor(self.provider, id, at))
+        if at is None or not id:
+            return None
+        return str(Cursor(self.provider, id, at, self._parser.begun()))
 
     @property
     def ended(self) -> bool:
@@ -248,7 +250,7 @@ class Normalizer:
         """Another stream told what came before."""
         self._opening.heading = Heading(None, cursor.response_id)
         self._scribe.response_id = cursor.response_id
-        self._seam = Seam(cursor.at)
+        self._seam = Seam(cursor.at, None, cursor.begun)
 
     def _place(self) -> At | None:
         """Of the last event that was heard. The parser counts; the last frames say it themselves."""
@@ -522,7 +524,6 @@ class Normalizer:
         return "; is it another provider? There are: " + ", ".join(providers.PROVIDERS)
 
     def _finish(self, out: list[Event]) -> None:
-        self._at = self._place()
         self._tell_start(out)
         parser, calls, since = self._parser, self._calls, len(out)
         self._halves.flush(out)

@@ -96,6 +96,9 @@ NOTES: dict[str, Note] = {
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
     "stream.resumed": Note(INFO, "the connection was lost; another one goes on where it was"),
     "stream.overlap": Note(INFO, "an event came again after the connection was lost; dropped"),
+    "stream.retold": Note(
+        INFO, "a copy of what began before the connection was lost; not told again"
+    ),
     "session.outside": Note(INFO, "a message of no response that is open; kept in the notices"),
     "session.notice_dropped": Note(WARNING, "more notices than are kept; the oldest was dropped"),
     "finish.unknown": Note(WARNING, "a finish reason that we do not know; told as other"),

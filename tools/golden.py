@@ -1,8 +1,10 @@
 """Writes the golden events beside each take: ``python -m tools.golden [--check] [PATH ...]``.
 
 For ``recordings/<provider>/<name>.sse`` the events of that take, one JSON line each, go into
-``<name>.events.jsonl``; of a session, those of its streams, one after the other as they begin.
-Read what changed before committing it: the tests believe these files.
+``<name>.events.jsonl``; for a session, ``sessions/<name>.jsonl``, those of its streams, each with the
+stream's number and lane, into ``<name>.told.json``; of an agent program, whose takes are sessions,
+those of its streams, one after the other as they begin. Read what changed before committing it: the
+tests believe these files.
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamnorm import Normalizer, event_to_json
+from streamnorm import Normalizer, event_to_dict, event_to_json
 from streamnorm.demultiplexer import Demultiplexer
 from streamnorm.events import Event
 from streamnorm.providers import PROGRAMS, PROVIDERS
 from streamnorm.takes.format import read_take
+from streamnorm.text.written import json_bytes
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
 
 
 def golden_of(path: Path) -> Path:
     """Where the golden events of a take are."""
-    return path.with_suffix(".events.jsonl")
+    return path.with_suffix(".told.json" if path.suffix == ".jsonl" else ".events.jsonl")
 
 
 def lines_of(path: Path) -> list[bytes]:
@@ -48,9 +51,22 @@ def streams_of(path: Path) -> list[list[Event]]:
     return [streams[number] for number in sorted(streams)]
 
 
+def told_of(path: Path) -> list[bytes]:
+    """What the streams of a session tell, one line of JSON for each event."""
+    turns = Demultiplexer(seed=path.stem)
+    told = [one for line in path.read_bytes().splitlines() for one in turns.feed(line)]
+    told += turns.close()
+    return [
+        json_bytes({"stream": one.stream, "lane": one.lane, "event": event_to_dict(event)})
+        for one in told
+        for event in one.events
+    ]
+
+
 def takes_in(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         yield from sorted(path.rglob("*.sse")) if path.is_dir() else [path]
+        yield from sorted(path.rglob("sessions/*.jsonl")) if path.is_dir() else []
 
 
 def orphans(paths: list[Path]) -> Iterator[Path]:
@@ -90,11 +106,13 @@ def main(argv: list[str] | None = None) -> int:
     changed = unchanged = 0
     skipped: dict[str, int] = {}
     for path in takes_in(options.paths):
-        if path.parent.name not in {*PROVIDERS, *PROGRAMS}:
+        is_session = path.suffix == ".jsonl"
+        if not is_session and path.parent.name not in {*PROVIDERS, *PROGRAMS}:
             skipped[path.parent.name] = skipped.get(path.parent.name, 0) + 1
             continue
         golden = golden_of(path)
-        after = b"".join(line + b"\n" for line in lines_of(path))
+        lines = told_of(path) if is_session else lines_of(path)
+        after = b"".join(line + b"\n" for line in lines)
         what = difference(golden.read_bytes() if golden.exists() else None, after)
         if not what:
             unchanged += 1

@@ -135,7 +135,7 @@ _PROGRAMS = {"claude_code": "anthropic", "codex": "openai_responses"}
 # keep a response and the type of its items.
 _NOT_OURS = {
     "_SubParsersAction", "_fields", "_get_running_loop", "_replace", "_value2member_map_",
-    "_cast_to", "_content", "_response",
+    "_cast_to", "_connection", "_content", "_response",
 }  # fmt: skip
 
 _TOP, _BOTTOM = (-1, 0), (len(ROOMS), 0)  # of a file without a place: that is told by itself

@@ -9,6 +9,7 @@ of the response, is dropped up to it.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..errors import UsageError
@@ -27,46 +28,52 @@ class Placing(Protocol):
     def begins(self, data: bytes) -> bool:
         """Is this the first event of a response?"""
 
-    def resumed(self, at: At) -> None:
-        """Another connection told all up to here."""
+    def resumed(self, at: At, begun: int) -> None:
+        """Another stream told all up to here; so many parts of the answer had begun there."""
 
 
 class Cursor(NamedTuple):
     """The last event that was heard of a response. As text it can be kept anywhere.
 
-    >>> str(Cursor("openai_responses", "resp_1", 17))
-    'openai_responses:resp_1:17'
-    >>> Cursor.read("openai_responses:resp_1:17").at
+    >>> str(Cursor("openai_responses", "resp_1", 17, 2))
+    'openai_responses:resp_1:17:2'
+    >>> Cursor.read("openai_responses:resp_1:17:2").at
     17
     """
 
     provider: str
     response_id: str
     at: At
+    begun: int = 0  # parts of the answer; copies of those are no news
 
     def __str__(self) -> str:
         from urllib.parse import quote
 
         at = self.at if isinstance(self.at, int) else "'" + quote(self.at, safe="")
-        return f"{self.provider}:{quote(self.response_id, safe='')}:{at}"
+        return f"{self.provider}:{quote(self.response_id, safe='')}:{at}:{self.begun}"
 
     @classmethod
     def read(cls, text: str) -> Cursor:
         """What stream.cursor has written."""
         from urllib.parse import unquote
 
-        provider, _, rest = text.partition(":")
-        response_id, _, at = rest.partition(":")
-        if not (provider and response_id and (at.isdecimal() or at[:1] == "'")):
+        found = _WRITTEN.fullmatch(text)
+        if found is None:
             raise UsageError(f"{text[:80]!r} is no cursor: pass what stream.cursor has given")
-        return cls(provider, unquote(response_id), int(at) if at.isdecimal() else unquote(at[1:]))
+        provider, id, number, token, begun = found.groups()
+        at = int(number) if number else unquote(token)
+        return cls(provider, unquote(id), at, int(begun))
+
+
+_WRITTEN = re.compile(r"(\w+):([^:]+):(?:(\d{1,18})|'([^:]*)):(\d{1,9})", re.ASCII)
 
 
 class Seam:
     """Between two legs of one response."""
 
-    def __init__(self, at: At, parser: Placing | None = None) -> None:
+    def __init__(self, at: At, parser: Placing | None = None, begun: int = 0) -> None:
         self._at, self._parser = at, parser  # the one that told what came before, if it is this one
+        self._begun = begun
         self._first = True
         self.over = False  # all that follows is news
 
@@ -74,7 +81,7 @@ class Seam:
         """Was this event heard before?"""
         if parser is not self._parser:
             self._parser = parser
-            parser.resumed(self._at)
+            parser.resumed(self._at, self._begun)
         place = parser.place_of(data)
         if isinstance(self._at, int):
             old = isinstance(place, int) and place <= self._at

@@ -34,7 +34,7 @@ from .cursor import At
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
-    "StreamOver", "count", "first_count", "first_text", "items_of", "plain", "plainly",
+    "StreamOver", "count", "field_of", "first_count", "first_text", "items_of", "plain", "plainly",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -188,8 +188,13 @@ class Parser:
         """Is this the first event of a response?"""
         return False
 
-    def resumed(self, at: At) -> None:
-        """Another connection told all up to here."""
+    def begun(self) -> int:
+        """How many parts of the answer have begun."""
+        return 0
+
+    def resumed(self, at: At, begun: int) -> None:
+        """Another stream told all up to here; so many parts of the answer had begun there. Copies
+        of those that come yet are not news; a call that was open there is whole if it is restated."""
 
     # --- the turn -------------------------------------------------------------------------------
 
@@ -432,6 +437,15 @@ def plainly(data: bytes) -> Any:
     data = data.decode("utf-8", "replace").encode()
     mended = masked(data)
     return plain(data) if mended is None else mended[1].unmasked(plain(mended[0]))
+
+
+def field_of(data: bytes, name: str) -> Any:
+    """One field of a payload, whatever is odd about the rest of it; None if it has none."""
+    try:
+        payload = plainly(data)
+    except UNREADABLE:
+        return None
+    return payload.get(name) if isinstance(payload, dict) else None
 
 
 def _as_it_is(value: Any) -> Any:

@@ -28,7 +28,7 @@ _CAN: tuple[tuple[Part, str], ...] = (
     ("messages", "repair"),
     ("server", "serve"),
     ("script", "script"),
-    ("lanes", "session"),
+    ("lanes", "multiplex"),
 )
 
 
@@ -186,7 +186,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What can be done with it, out of read, write, repair, serve, script, session, connect, tools."""
+        """What can be done with it, out of read, write, repair, serve, script, multiplex, connect, tools."""
         return tuple(word for word, is_so in self._able().items() if is_so)
 
     @property

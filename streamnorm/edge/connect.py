@@ -2,7 +2,8 @@
 
 Rule: a request is sent again only while nothing of an answer was heard: on errors of the connection
 and on the statuses 408, 409, 429 and 5xx, after the pause that the server asks for. Once a byte of
-the body is here it never is, as what was heard cannot be unheard.
+the body is here it never is, as what was heard cannot be unheard. The answer itself can be asked for
+again where its provider keeps it: from the place on that a cursor names (``after``, ``resumes``).
 
 Why not httpx-sse's ``aconnect_sse``: it yields events of decoded text, so bytes could neither be
 recorded nor be read by the framings that are no SSE; it does not look at the status; and as a
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..core.cursor import Cursor
 from ..errors import ProviderError, UsageError
+from ..normalizer import Normalizer
 from ..providers import AUTO, PROVIDERS, provider_row
 from ..providers.detect import by_address
 from ..takes.redact import secrets_in_headers, secrets_in_url
@@ -58,6 +61,8 @@ def connect(
     idle: float | None = IDLE,
     deadline: float | None = None,
     on_bad_event: str = "fail",
+    after: str | None = None,
+    resumes: int = 0,
 ) -> Stream:
     """Post a request and read the answer as events. Nothing is sent before the first read.
 
@@ -71,6 +76,12 @@ def connect(
     a pause longer than ``patience`` seconds is left to the caller (``ProviderError.retry_after``).
     The other options are those of ``normalize``.
 
+    ``after`` is ``stream.cursor`` of a stream that was cut, of this program or of one before it: ``json``
+    is not sent, but the rest of that answer is asked for, where the provider keeps it (OpenAI's
+    responses with ``background``, Gemini's interactions). ``resumes``: how often to do so within one
+    stream when its connection is lost; it then goes on as if nothing had happened. Whatever was heard
+    is not told twice, and what is missing breaks the calls that were open.
+
     ::
 
         body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "messages": [...]}
@@ -78,13 +89,18 @@ def connect(
             async for call in stream.calls(): ...
     """
     url, name = _where(url_or_provider, provider)
+    if resumes and record is not None:
+        raise UsageError("a take is of one connection: use record= or resumes=, not both")
+    if after is not None:
+        name = name or Cursor.read(after).provider
     source = Connection(
         url, json=json, headers=_headers(url, name, headers or {}, client),
         client=client, retries=retries, patience=patience, timeout=timeout, provider=name,
+        after=after, resumes=resumes,
     )  # fmt: skip
     reading = Reading(
         record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
-        on_bad_event=on_bad_event,
+        on_bad_event=on_bad_event, after=after,
     )  # fmt: skip
     return Stream(source, name, reading)
 
@@ -139,8 +155,12 @@ class Connection(Source):
         patience: float,
         timeout: Any,
         provider: str | None,
+        after: str | None = None,
+        resumes: int = 0,
     ) -> None:
         super().__init__(provider=provider, facts=Facts(url=url, request_headers=headers))
+        self._method, self._asked = "POST", url
+        self._headers = headers
         self._request: dict[str, Any] = {"headers": headers}
         if json is not None:  # bytes in it become base64, as a wire that takes bytes wants them
             self._request = {
@@ -154,6 +174,10 @@ class Connection(Source):
         self._body: Source | None = None
         self.closable = False  # until something is open
         self.attempts = 0
+        self._pipe: Normalizer | None = None
+        self._resumes = resumes
+        if after is not None:
+            self._ask_for_rest(after)
 
     @property
     def is_async(self) -> bool:
@@ -166,8 +190,54 @@ class Connection(Source):
     def received(self) -> int | None:
         return self._body.received() if self._body else None
 
+    def feeds(self, pipe: Normalizer) -> None:
+        self._pipe = pipe
+
     async def next(self) -> Item | None:
-        return await self._first() if self._body is None else await self._body.next()
+        if self._body is None:
+            return await self._first()
+        if not self._resumes:
+            return await self._body.next()
+        try:
+            item, lost = await self._body.next(), None
+        except Exception as error:
+            if not is_transport(error):
+                raise
+            item, lost = None, error
+        return item if item is not None else await self._rest(lost)
+
+    # --- the rest of an answer that was cut -------------------------------------------------------
+
+    async def _rest(self, lost: Exception | None) -> Item | None:
+        """The body has ended or failed: if that was not the end of the answer, go on with it.
+
+        If that fails, too, what is told is how the connection was lost.
+        """
+        pipe = self._pipe
+        cursor = pipe.cursor if pipe is not None and not pipe.ended and self._resumes else None
+        if pipe is None or cursor is None or not _resume_of(self.provider or pipe.provider):
+            if lost is not None:
+                raise lost
+            return None
+        self._resumes -= 1
+        await self._give_back()
+        self._ask_for_rest(cursor)
+        pipe.resume()
+        self.attempts = 0
+        try:
+            item = await self._first()
+        except Exception as error:
+            if not isinstance(error, ProviderError) and not is_transport(error):
+                raise
+            if lost is not None:
+                raise lost from error
+            return None
+        return item if item is not None else await self._rest(lost)
+
+    def _ask_for_rest(self, cursor: str) -> None:
+        """From here on, what follows the cursor is asked for, and the request is not sent again."""
+        self._method, self._request = "GET", {"headers": self._headers}
+        self._asked = _rest_of(self._url, self.provider, Cursor.read(cursor))
 
     async def aclose(self) -> None:
         try:
@@ -194,7 +264,10 @@ class Connection(Source):
         self.closable = True
         client = self._client = self._client or _new_client()
         request = client.build_request(
-            "POST", self._url, timeout=self._timeout or _timeout_for(client), **self._request
+            self._method,
+            self._asked,
+            timeout=self._timeout or _timeout_for(client),
+            **self._request,
         )
         self._body = source_of(await client.send(request, stream=True))
         self.facts = self._body.facts
@@ -222,6 +295,29 @@ class Connection(Source):
         if self._body is not None:
             await self._body.aclose()
             self._body = None
+
+
+def _resume_of(provider: str | None) -> str:
+    row = PROVIDERS.get(provider or AUTO)
+    return row.resume if row is not None else ""
+
+
+def _rest_of(url: str, provider: str | None, cursor: Cursor) -> str:
+    """The address of what follows a cursor: that of the request, and what its provider adds.
+
+    >>> _rest_of("https://x.example/v1/responses?v=1", None, Cursor("openai_responses", "r 1", 17))
+    'https://x.example/v1/responses/r%201?stream=true&starting_after=17&v=1'
+    """
+    from urllib.parse import quote
+
+    name = provider or cursor.provider
+    pattern = _resume_of(name)
+    if not pattern:
+        known = ", ".join(row.name for row in PROVIDERS.values() if row.resume)
+        raise UsageError(f"{name!r} cannot be resumed; those that can: {known}")
+    added = pattern.format(id=quote(cursor.response_id, safe=""), at=quote(str(cursor.at), safe=""))
+    path, _, query = url.partition("?")
+    return path.rstrip("/") + added + (f"&{query}" if query else "")
 
 
 def _new_client() -> Any:

@@ -29,12 +29,13 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     idle: float | None = IDLE
     deadline: float | None = None  # seconds for the whole stream
     on_bad_event: str = "fail"
+    after: str | None = None  # the cursor of the stream that this one goes on with
 
     def pipe(self, provider: str | None) -> Normalizer:
         """The pipe for a wire; without a name it is told from the first payload."""
         return Normalizer(
             provider or AUTO, limits=self.limits, strict=self.strict, seed=self.seed,
-            on_bad_event=self.on_bad_event,
+            on_bad_event=self.on_bad_event, after=self.after,
         )  # fmt: skip
 
     def with_seed(self, seed: str | None) -> Reading:

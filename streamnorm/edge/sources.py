@@ -15,7 +15,7 @@ import io
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
@@ -25,6 +25,9 @@ from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
 from ..text.written import in_base64, json_bytes
 from .runtime import in_thread, unwind
+
+if TYPE_CHECKING:
+    from ..normalizer import Normalizer
 
 __all__ = [
     "Facts", "Item", "Source", "as_item", "facts_of", "is_transport", "source_of",
@@ -107,6 +110,9 @@ class Source:
     def received(self) -> int | None:
         """Bytes that came over the network, before any decompression, if that is known."""
         return None
+
+    def feeds(self, pipe: Normalizer) -> None:
+        """What is read goes to this pipe: one that can be resumed asks it where it is."""
 
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""

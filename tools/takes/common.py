@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, ClassVar
 
 Json = dict[str, Any]
 Piece = str | bytes  # one SSE event, or one chunk of a wire that is not SSE
@@ -29,6 +29,7 @@ class Take:
     types: tuple[str, ...] = ()
     chunks: bool = False  # the wire is not SSE (or its bytes matter): one event per chunk
     newline: str = "\n"
+    suffix: ClassVar[str] = ".sse"
 
     def header(self) -> Json:
         header: Json = {"provider": self.provider, "model": self.model, "made": MADE}

@@ -77,6 +77,13 @@ class Interaction:
         return [*self.wire, sse("[DONE]", "done")] if done else self.wire
 
 
+class Numbered(Interaction):
+    """Each event says where it is."""
+
+    def say(self, kind: str, **fields: Any) -> Self:
+        return super().say(kind, **fields, event_id=ident("evt_", self.name, len(self.wire)))
+
+
 def takes() -> Iterator[Take]:
     for name, proves, wire in _table():
         yield Take("gemini_interactions", name, MODEL, proves, wire)
@@ -90,6 +97,10 @@ def _table() -> Iterator[tuple[str, str, list[str]]]:
     name = "parallel_calls"
     i = Interaction(name).text("Both, then.").call(*WEATHER).call(*TIDES)
     yield name, "two calls with ids; requires_action means tool_calls", i.end("requires_action")
+
+    name = "event_ids"
+    i = Numbered(name).text("Both, then.").call(*WEATHER).call(*TIDES)
+    yield name, "every event says where the stream can be resumed", i.end("requires_action")
 
     name = "no_arguments"
     i = Interaction(name).begin("list_harbours").stop().call("refresh", {})

@@ -27,13 +27,13 @@ def takes() -> Iterator[Take]:
 def main(root: Path = ROOT) -> None:
     written: set[Path] = set()
     for take in takes():
-        path = root / take.provider / f"{take.name}.sse"
+        path = root / take.provider / f"{take.name}{take.suffix}"
         if path in written:
             raise SystemExit(f"two takes are called {take.provider}/{take.name}")
         written.add(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(take.encode())
-    for path in sorted(set(root.glob("*/*.sse")) - written):
+    for path in sorted({*root.glob("*/*.sse"), *root.glob("*/sessions/*.jsonl")} - written):
         print(f"not written by a table: {path.relative_to(root)}")
     print(f"{len(written)} takes below {root.name}/")
 

@@ -18,8 +18,8 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import Call, Evidence, Kind, State
+from ...core.cursor import At
 from ...core.parser import (
-    UNREADABLE,
     Decode,
     Failure,
     Handler,
@@ -30,6 +30,7 @@ from ...core.parser import (
     StreamOver,
     Word,
     count,
+    field_of,
     first_text,
     items_of,
 )
@@ -179,14 +180,6 @@ class _Header(msgspec.Struct):
     interaction: _Opening = _Opening()
 
 
-class _Event(msgspec.Struct):
-    event_type: Any = None
-    event_id: Any = None
-
-
-_placed = msgspec.json.Decoder(_Event).decode
-
-
 # --- the types of tool steps --------------------------------------------------------------------
 
 _TEXT = "arguments_delta, JSON text; or an object in step.start"
@@ -285,6 +278,8 @@ class InteractionsParser(Parser):
         self._usage: dict[str, Any] = {}
         self._failure: Failure | None = None
         self._event_id: Any = None  # of the last event that has one
+        self._before = 0  # how many steps began over a connection before this one, …
+        self._ended_here: set[int] = set()  # … and which of them ended over this one
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -302,19 +297,19 @@ class InteractionsParser(Parser):
     # --- where it can be resumed ------------------------------------------------------------------
 
     def place_of(self, data: bytes) -> str | None:
-        try:
-            return first_text(_placed(data).event_id)
-        except UNREADABLE:
-            return None
+        return first_text(field_of(data, "event_id"))
 
     def place(self) -> str | None:
         return first_text(self._event_id)
 
+    def begun(self) -> int:
+        return max(self._before, max(self._steps, default=-1) + 1)
+
+    def resumed(self, at: At, begun: int) -> None:
+        self._before = begun
+
     def begins(self, data: bytes) -> bool:
-        try:
-            return bool(_placed(data).event_type == "interaction.created")
-        except UNREADABLE:
-            return False
+        return bool(field_of(data, "event_type") == "interaction.created")
 
     def kind_of(self, payload: Any) -> str:
         said = payload if isinstance(payload, dict) else {}
@@ -354,6 +349,8 @@ class InteractionsParser(Parser):
         if call is not None:
             self._fill_from_start(call, out)
             self.calls.close(call, out)
+        elif p.index < self._before:
+            self._ended_here.add(p.index)
         self._tell_result(p.index, out)
 
     # --- text and thoughts ------------------------------------------------------------------------
@@ -432,7 +429,10 @@ class InteractionsParser(Parser):
         index, delta = p
         call = self._calls.get(index)
         if call is None:
-            self.calls.astray(index, index=index)
+            if index < self._before:  # of a call that broke when the connection was lost
+                self.scribe.note("call.unannounced", index=index)
+            else:
+                self.calls.astray(index, index=index)
             return
         self._keep_echo(call, delta)
         other = delta.type in CALLS and CALLS[delta.type] is not call.kind
@@ -507,16 +507,21 @@ class InteractionsParser(Parser):
     def _completed(self, p: Completed, out: Out) -> None:
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
-        if self._steps:
+        heard = bool(self._steps)
+        if heard:
             self._reconcile(said.steps or [], out)
-        else:
-            for index, step in enumerate(said.steps or ()):
+        for index, step in enumerate(said.steps or ()):
+            if self._is_open_call(index, step) if index < self._before else not heard:
                 self._step_start(StepStart(step, index), out)
                 self._step_stop(StepStop(index), out)
         if said.errors:
             self._failure = _failure(said.errors[0])
         self.reason = self.reason or "other"  # unless its status says how
         self._hear_status(said.status, said.continuation_token)
+
+    def _is_open_call(self, index: int, step: Step) -> bool:
+        """Was this a call that began before this connection, and ended over it?"""
+        return index in self._ended_here and step.type in CALLS
 
     def _reconcile(self, steps: list[Step], out: Out) -> None:
         """The final interaction says again what the steps said."""

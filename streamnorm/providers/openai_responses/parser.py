@@ -23,7 +23,6 @@ from ...core import even
 from ...core.calls import OPEN, Call, Evidence, State
 from ...core.cursor import At
 from ...core.parser import (
-    UNREADABLE,
     Failure,
     Handler,
     Heading,
@@ -33,6 +32,7 @@ from ...core.parser import (
     StreamOver,
     Word,
     count,
+    field_of,
     first_text,
     items_of,
 )
@@ -224,11 +224,6 @@ class _Header(msgspec.Struct):
     response: _Opening = _Opening()
 
 
-class _Numbered(msgspec.Struct):
-    sequence_number: int | None = None
-
-
-_numbered = msgspec.json.Decoder(_Numbered).decode
 _as_final = msgspec.json.Decoder(_Final).decode
 _ABOUT_CALLS = (b"arguments", b"_input", b"call_code")  # in the names of kinds
 _THOUGHTS = {"reasoning_text", "summary_text"}
@@ -298,6 +293,8 @@ class ResponsesParser(Parser):
         self._echoed: set[str] = set()
         self._refused = False
         self._lane: Any = None
+        self._reached = 0  # how many items have begun, …
+        self._before = 0  # … and how many of them over a connection before this one
         self._complete = True  # what an item says without a status is all of it
         self._usage: dict[str, Any] = {}
 
@@ -321,17 +318,30 @@ class ResponsesParser(Parser):
     # --- where it can be resumed ----------------------------------------------------------------
 
     def place_of(self, data: bytes) -> int | None:
-        try:
-            return _numbered(data).sequence_number
-        except UNREADABLE:
-            return None
+        number = field_of(data, "sequence_number")
+        return number if isinstance(number, int) else None
 
     def place(self) -> int | None:
         return self._numbers.last
 
-    def resumed(self, at: At) -> None:
+    def begun(self) -> int:
+        return self._reached
+
+    def resumed(self, at: At, begun: int) -> None:
+        self._reached = self._before = begun
         if isinstance(at, int):
             self._numbers.expect(at + 1)
+
+    def _reach(self, index: int | None) -> None:
+        if index is not None and index >= self._reached:
+            self._reached = index + 1
+
+    def _is_retold(self, index: int | None) -> bool:
+        """Is this a copy of something that began before this connection did? It was told there."""
+        if index is None or index >= self._before:
+            return False
+        self.scribe.note("stream.retold")
+        return True
 
     # --- text and reasoning ---------------------------------------------------------------------
 
@@ -350,6 +360,7 @@ class ResponsesParser(Parser):
 
     def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
+        self._reach(index)
         self._at, self._pieces = index, self._texts.pieces(index, at)
         self._numbers.watch(self._pieces)
         for call in self._places.open_at(index):
@@ -405,6 +416,9 @@ class ResponsesParser(Parser):
 
     def _tell_part(self, part: dict[str, Any], index: int | None, at: Any, out: Out) -> None:
         refusal = first_text(part.get("refusal"))
+        if self._is_retold(index):
+            self._refused = self._refused or bool(refusal)
+            return
         news = self._texts.news(index, at, refusal or first_text(part.get("text")) or "")
         self._turn_away()  # nothing of it is held any more
         if refusal:
@@ -428,6 +442,8 @@ class ResponsesParser(Parser):
         part = p.part if isinstance(p.part, dict) else {}
         text = first_text(p.text, part.get("text")) or ""
         index = self._place_of(p)
+        if self._is_retold(index):
+            return
         if news := self._thoughts.news(index, _thought_at(p), text):
             out.append(ReasoningDelta(news, index or 0))
 
@@ -549,11 +565,18 @@ class ResponsesParser(Parser):
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """A call of which no more is known than its type and place: see ``_learn``."""
         field, source = tool.ids[0]
+        self._reach(index)
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
+        if index is None or index < self._before:
+            self._doubt_beginning(call)
         if source == "natural":
             call.fallback = field
         self._places.opened(call, tool.type, index, first_text(item.get("id")))
         return call
+
+    def _doubt_beginning(self, call: Call) -> None:
+        if self._before:
+            self.calls.taint(call, "it began over the connection before this one")
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """The call of an item. What stood open in its place is void: one place is one call."""
@@ -564,6 +587,7 @@ class ResponsesParser(Parser):
     # --- items ----------------------------------------------------------------------------------
 
     def _item_added(self, p: _OfItem, out: Out) -> None:
+        self._reach(p.output_index)
         item, _ = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is not None and "call" in tool.role:
@@ -601,6 +625,7 @@ class ResponsesParser(Parser):
             self._places.remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
+        self._reach(p.output_index)
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         if tool is None:
@@ -710,7 +735,9 @@ class ResponsesParser(Parser):
     def _reasoning(self, item: dict[str, Any], index: int | None, out: Out) -> None:
         """Reasoning is said again in its item: what was never told before is told from there."""
         parts = _thoughts_of(item)
-        if not self._thoughts.has(index):
+        if self._is_retold(index):
+            pass
+        elif not self._thoughts.has(index):
             if text := "\n".join(parts.values()):
                 self._thoughts.pieces(index, None).append(text)
                 out.append(ReasoningDelta(text, index or 0))
@@ -773,10 +800,13 @@ class ResponsesParser(Parser):
         """
         named: set[int] = set()
         items = [self.sound(raw) for raw in output]
-        spare = sum(any(_message_texts(item)) for item, _ in items) - self._texts.places()
+        news = items[self._before :]
+        spare = sum(any(_message_texts(item)) for item, _ in news) - self._texts.places()
         for index, (item, data) in enumerate(items):
             tool = self._tool_of(item)
-            if tool is None:
+            if index < self._before and not self._began_here(tool, item, index):
+                self._recall(tool, item)
+            elif tool is None:
                 if isinstance(item, dict):
                     spare -= self._late_item(item, index, spare > 0, out)
             elif "call" in tool.role:
@@ -788,6 +818,22 @@ class ResponsesParser(Parser):
             if call.ordinal not in named:
                 self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final response has no such call", out)
+
+    def _recall(self, tool: Tool | None, item: Any) -> None:
+        """What was told before this connection still says why the turn ended."""
+        self.scribe.note("stream.retold")
+        if tool is not None and "call" in tool.role:
+            if kind_of(tool, item).runs_on == "client":
+                self.calls.called.add(0)
+        elif isinstance(item, dict) and item.get("type") == "message":
+            parts = items_of(item.get("content"))
+            refusals = [first_text(p.get("refusal")) for p in parts if isinstance(p, dict)]
+            self._refused = self._refused or any(refusals)
+
+    def _began_here(self, tool: Tool | None, item: dict[str, Any], index: int) -> bool:
+        """Was a call of this item heard over this connection?"""
+        is_call = tool is not None and "call" in tool.role
+        return tool is not None and is_call and self._places.has_item(tool.type, item, index)
 
     def _reconcile_call(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out

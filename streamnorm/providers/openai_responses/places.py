@@ -174,6 +174,12 @@ class Places:
         place = index if self._by_output[type_].get(index) is not None else None
         return self.of_item(type_, item, place, name, final=True)
 
+    def has_item(self, type_: str, item: dict[str, Any], index: int) -> bool:
+        """Was anything heard of this very item, by its id, its call's id or its place?"""
+        call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
+        by_id = self._by_call_id(call_id, type_) or self._by_item.get((type_, item_id or ""))
+        return by_id is not None or index in self._by_output[type_]
+
     def told_alike(self, type_: str, name: str, text: str, named: set[int]) -> Call | None:
         """Ids may differ at the end: one that was told, says the same, and is not there otherwise."""
         if not self._alike:

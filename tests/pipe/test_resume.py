@@ -1,0 +1,349 @@
+"""A response that is cut and goes on over another connection: nothing is told twice, nothing is lost
+in silence. In one pipe (``resume``) the two legs give what the whole would; a new one (``after``), of
+another program perhaps, tells the rest."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnorm import Normalizer
+from streamnorm.core.cursor import Cursor
+from streamnorm.errors import UsageError
+from streamnorm.events import Event, Failed, TextDelta, ToolCall
+from tests.conftest import (
+    assert_well_formed,
+    frames_of,
+    load,
+    run,
+    some,
+    take_id,
+    take_paths,
+    text_of,
+)
+
+PLACED = ("openai_responses", "azure_foundry", "gemini_interactions")
+
+
+def can_resume(path: Path) -> bool:
+    take, body = load(path)
+    pipe = Normalizer(path.parent.name, seed=take.seed)
+    pipe.feed(body)
+    return pipe.cursor is not None and body[:1] != b"{"
+
+
+@cache
+def resumable() -> list[Path]:
+    return [p for p in take_paths() if p.parent.name in PLACED and can_resume(p)]
+
+
+over_resumable = pytest.mark.parametrize("path", resumable(), ids=take_id)
+
+
+def cuts(frames: list[bytes]) -> list[int]:
+    return some(range(1, len(frames)), 12)
+
+
+# --- one pipe -------------------------------------------------------------------------------------
+
+
+def test_takes_of_every_wire_with_places_can_be_resumed():
+    assert {path.parent.name for path in resumable()} == set(PLACED)
+    assert len(resumable()) > 100
+
+
+@over_resumable
+@pytest.mark.parametrize("overlap", [0, 1, 3, 1000])
+def test_one_pipe_over_both_legs_tells_what_the_whole_would(path: Path, overlap: int):
+    take, body = load(path)
+    frames, provider = frames_of(body), path.parent.name
+    whole = run(provider, [body], seed=take.seed)
+    for cut in cuts(frames):
+        half = frames[cut][: len(frames[cut]) // 2] if cut % 2 else b""
+        pipe = Normalizer(provider, seed=take.seed)
+        events = pipe.feed(b"".join(frames[:cut]) + half)
+        if pipe.ended or pipe.cursor is None:
+            continue
+        if provider == "gemini_interactions" and overlap == 3:
+            continue  # where a token means nothing, only its own event and the whole are known
+        pipe.resume()
+        events += pipe.feed(b"".join(frames[max(0, cut - overlap) :])) + pipe.close()
+        assert events == whole, f"cut at event {cut}"
+        assert pipe.notes["stream.overlap"] == min(cut, overlap) - blank(frames[:cut], overlap)
+
+
+def blank(frames: list[bytes], overlap: int) -> int:
+    """Frames without a place among the last ones: they pass, and say nothing twice."""
+    tail = frames[-overlap:] if overlap else []
+    return sum(b'"sequence_number"' not in f and b'"event_id"' not in f for f in tail)
+
+
+@given(st.data())
+def test_any_cut_at_any_byte_and_any_chunking_of_the_rest_tells_the_whole(data: st.DataObject):
+    path = data.draw(
+        st.sampled_from([p for p in resumable() if p.parent.name == "openai_responses"])
+    )
+    take, body = load(path)
+    whole = run(path.parent.name, [body], seed=take.seed)
+    at = data.draw(st.integers(0, len(body)))
+    pipe = Normalizer(path.parent.name, seed=take.seed)
+    events = pipe.feed(body[:at])
+    if pipe.ended or pipe.cursor is None:
+        return
+    number = Cursor.read(pipe.cursor).at
+    frames = frames_of(body)
+    begin = next(n for n, f in enumerate(frames) if b'"sequence_number":%d,' % number in f)
+    rest = b"".join(frames[data.draw(st.integers(0, begin + 1)) :])
+    pipe.resume()
+    cut = data.draw(st.integers(0, len(rest)))
+    events += pipe.feed(rest[:cut]) + pipe.feed(rest[cut:]) + pipe.close()
+    assert events == whole
+
+
+def test_a_pipe_can_be_resumed_again_and_again():
+    path = next(p for p in resumable() if take_id(p) == "openai_responses/interleaved_calls")
+    take, body = load(path)
+    frames = frames_of(body)
+    pipe = Normalizer("openai_responses", seed=take.seed)
+    events: list[Event] = pipe.feed(b"".join(frames[:2]))
+    for at in range(2, len(frames)):
+        pipe.resume()
+        events += pipe.feed(b"".join(frames[at - 2 : at + 1]))
+    assert events + pipe.close() == run("openai_responses", [body], seed=take.seed)
+    assert pipe.notes["stream.resumed"] == len(frames) - 2
+
+
+def test_payloads_are_resumed_as_bytes_are():
+    path = next(p for p in resumable() if take_id(p) == "openai_responses/parallel_calls")
+    take, body = load(path)
+    payloads = [json.loads(f.partition(b"data: ")[2]) for f in frames_of(body)]
+    pipe = Normalizer("openai_responses", seed=take.seed)
+    events = [event for p in payloads[:9] for event in pipe.feed_payload(p)]
+    pipe.resume()
+    events += [event for p in payloads[5:] for event in pipe.feed_payload(p)]
+    assert events + pipe.close() == run("openai_responses", [body], seed=take.seed)
+
+
+@pytest.mark.parametrize("number", [4, 5])
+def test_a_hole_between_the_legs_breaks_the_calls_that_were_open(number: int):
+    pipe = Normalizer("openai_responses")
+    said = [created(0), {**created(1), "type": "response.in_progress"}, added(2), piece(3, '{"a')]
+    for payload in said:
+        pipe.feed_payload(payload)
+    pipe.resume()
+    events = pipe.feed_payload(piece(number, '":1}')) + pipe.feed_payload(done(number + 1, ""))
+    events += pipe.feed_payload(end(number + 2))
+    whole = number == 4
+    assert events[-2].kind == ("tool_call" if whole else "broken_tool_call")
+    assert pipe.notes["wire.gap"] == (0 if whole else 1)
+
+
+def test_a_hole_that_pieces_hid_is_not_forgotten_by_a_cursor():
+    """Pieces are counted, not looked at: the cursor is what the last of them says it is."""
+    pipe = Normalizer("openai_responses")
+    said = [created(0), {**created(1), "type": "response.in_progress"}, added(2)]
+    for payload in [*said, piece(3, '{"a'), piece(7, '":1}')]:
+        pipe.feed_payload(payload)
+    assert Cursor.read(pipe.cursor or "").at == 7
+    pipe.resume()
+    events = pipe.feed_payload(done(8, "")) + pipe.feed_payload(end(9))
+    assert [event.kind for event in events] == ["broken_tool_call", "finish"]
+
+
+def created(number: int) -> dict[str, Any]:
+    response = {"id": "resp_1", "model": "m"}
+    return {"type": "response.created", "sequence_number": number, "response": response}
+
+
+def added(number: int) -> dict[str, Any]:
+    item = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "now",
+        "arguments": "",
+    }
+    kind = "response.output_item.added"
+    return {"type": kind, "sequence_number": number, "output_index": 0, "item": item}
+
+
+def piece(number: int, text: str) -> dict[str, Any]:
+    kind = "response.function_call_arguments.delta"
+    where = {"output_index": 0, "item_id": "fc_1"}
+    return {"type": kind, "sequence_number": number, **where, "delta": text}
+
+
+def done(number: int, arguments: str) -> dict[str, Any]:
+    said = added(number)
+    item = {**said["item"], "arguments": arguments, "status": "completed"}
+    return {**said, "type": "response.output_item.done", "item": item}
+
+
+def end(number: int) -> dict[str, Any]:
+    return {**created(number), "type": "response.completed"}
+
+
+# --- a new pipe -----------------------------------------------------------------------------------
+
+# What no cursor can carry: the text that fragments gave, where no copy says it again or it is another.
+UNLIKE = {
+    "openai_responses/done_differs_from_deltas": "only the copy is heard, which says otherwise",
+    "openai_responses/emptied_done": "its copies are empty",
+    "openai_responses/no_arguments": "nothing says that there are none",
+    "openai_responses/incomplete_unknown": "it never was closed",
+    "openai_responses/empty_output_in_completed": "its end names no call",
+    "openai_responses/invalid_json": "its end names a call that broke",
+    "openai_responses/text_after_its_copy": "the copy was told before its pieces",
+    "azure_foundry/type_output_message": "its text is in the copy alone",
+}
+
+
+@over_resumable
+@pytest.mark.parametrize("overlap", [0, 1000])
+def test_a_new_pipe_tells_the_rest_and_nothing_twice(path: Path, overlap: int):
+    take, body = load(path)
+    frames, provider = frames_of(body), path.parent.name
+    whole = run(provider, [body], seed=take.seed)
+    for cut in cuts(frames):
+        first, second = two_pipes(provider, take.seed, frames, cut, overlap)
+        if second is None:
+            continue
+        assert_well_formed(second)
+        assert second[-1].kind == whole[-1].kind
+        assert take_id(path) in UNLIKE or second[-1].reason == whole[-1].reason
+        told = calls_of(first) + calls_of(second)
+        if take_id(path) not in UNLIKE:
+            assert text_of(first) + text_of(second) == text_of(whole)
+        if provider != "gemini_interactions" and take_id(path) not in UNLIKE:
+            assert sorted(told) == sorted(calls_of(whole)), f"cut at event {cut}"
+        elif take_id(path) != "openai_responses/done_differs_from_deltas":
+            assert set(told) <= set(calls_of(whole))
+        assert len(told) == len(set(told)), "a call was told twice"
+
+
+def two_pipes(
+    provider: str, seed: str, frames: list[bytes], cut: int, overlap: int
+) -> tuple[list[Event], list[Event] | None]:
+    pipe = Normalizer(provider, seed=seed)
+    first = pipe.feed(b"".join(frames[:cut]))
+    over = run(provider, [b"".join(frames[:cut])], seed=seed)[-1].kind == "finish"
+    if over or pipe.ended or pipe.cursor is None:
+        return first, None
+    first += pipe.fail("transport", "gone")
+    rest = Normalizer(after=pipe.cursor, seed=seed)
+    second = rest.feed(b"".join(frames[max(0, cut - overlap) :])) + rest.close()
+    return first, second
+
+
+def calls_of(events: list[Event]) -> list[tuple[str, str, str]]:
+    return [(e.id, e.name, json.dumps(e.arguments)) for e in events if isinstance(e, ToolCall)]
+
+
+def test_a_call_that_was_open_when_it_was_cut_is_whole_where_a_copy_says_it_again():
+    first = Normalizer("openai_responses")
+    for payload in [
+        created(0),
+        {**created(1), "type": "response.in_progress"},
+        added(2),
+        piece(3, '{"a'),
+    ]:
+        first.feed_payload(payload)
+    assert isinstance(first.fail("transport", "gone")[-1], Failed)
+    assert (
+        first.cursor == "openai_responses:resp_1:3:1"
+    )  # also of pieces that broke with their call
+    second = Normalizer(after=first.cursor)
+    events = second.feed_payload(piece(4, '":1}')) + second.feed_payload(done(5, '{"a":1}'))
+    assert [(e.kind, e.arguments) for e in events if isinstance(e, ToolCall)] == [
+        ("tool_call", {"a": 1})
+    ]
+    assert events[0].response_id == "resp_1"
+
+
+@pytest.mark.parametrize("copy", ["", '{"a'])
+def test_a_call_that_was_open_when_it_was_cut_is_broken_where_no_copy_says_it_again(copy: str):
+    second = Normalizer(after="openai_responses:resp_1:3:1")
+    events = second.feed_payload(piece(4, '{"b":2}')) + second.feed_payload(done(5, copy))
+    events += second.feed_payload(end(6))
+    assert [event.kind for event in events if event.kind.endswith("tool_call")] == [
+        "broken_tool_call"
+    ]
+
+
+def test_a_new_pipe_sees_the_hole_before_its_first_event():
+    second = Normalizer(after="openai_responses:resp_1:3:1")
+    second.feed_payload(added(9))
+    assert second.notes["wire.gap"] == 1
+
+
+def test_a_text_that_was_told_before_the_cut_is_not_told_again_by_its_copies():
+    second = Normalizer(after="openai_responses:resp_1:4:1")
+    text = {
+        "type": "response.output_text.done",
+        "sequence_number": 6,
+        "output_index": 0,
+        "text": "Hello.",
+    }
+    more = {
+        "type": "response.output_text.delta",
+        "sequence_number": 5,
+        "output_index": 0,
+        "delta": "lo.",
+    }
+    events = second.feed_payload(more) + second.feed_payload(text)
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["lo."]
+    assert second.notes["stream.retold"] == 1
+
+
+# --- cursors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai_chat", "gemini", "ollama"])
+def test_a_wire_without_places_has_no_cursor_and_cannot_be_resumed(provider: str):
+    path = next(p for p in take_paths() if p.parent.name == provider)
+    pipe = Normalizer(provider)
+    pipe.feed(load(path)[1][:400])
+    assert pipe.cursor is None
+    with pytest.raises(UsageError, match="cannot be resumed: its wire has no place to go on from"):
+        pipe.resume()
+
+
+def test_a_stream_that_has_ended_cannot_be_resumed():
+    path = next(p for p in resumable() if take_id(p) == "openai_responses/text_only")
+    pipe = Normalizer("openai_responses")
+    pipe.feed(load(path)[1])
+    with pytest.raises(UsageError, match="cannot be resumed: it has ended"):
+        pipe.resume()
+
+
+def test_numbers_that_do_not_count_up_are_no_places():
+    pipe = Normalizer("openai_responses")
+    for _ in range(3):
+        pipe.feed_payload(created(0))
+    assert pipe.cursor is None
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        Cursor("openai_responses", "resp:1/é", 17, 3),
+        Cursor("gemini_interactions", "v1_x", "a:b'/+=", 0),
+    ],
+)
+def test_a_cursor_is_text_that_says_the_same_when_it_is_read_back(cursor: Cursor):
+    assert Cursor.read(str(cursor)) == cursor
+    assert json.loads(json.dumps(str(cursor))) == str(cursor)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "a:b", "a:b:c:1", "a::1:1", "a:b:1", "a:b:-1:0", "a:b:1:1:1"]
+)
+def test_what_is_no_cursor_is_refused(text: str):
+    with pytest.raises(UsageError, match=r"is no cursor: pass what stream\.cursor has given"):
+        Normalizer(after=text)
