@@ -155,7 +155,7 @@ def test_a_session_can_be_gone_on_with_at_another_provider(name):
 def test_there_are_eight_takes_of_each_program():
     for name in PROGRAMS:
         assert len(list((RECORDINGS / name).glob("*.sse"))) >= 8
-        assert provider_row(name).can == ("read", "session", "tools")
+        assert provider_row(name).can == ("read", "multiplex", "tools")
 
 
 # --- what ran -------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ found by its index and its kind, as proxies were seen to use one index for two k
     PayloadPart*              SageMaker: stretches of the body that an endpoint sends
     (chunk | returnControl)*  InvokeAgent: text; calls that the agent leaves to the client
 
-The first two are envelopes. The framing unpacks them, and the wire inside is read by its own parser
-(``Enveloped``): it is told from its first payload. What the service says around it, exceptions and
-its counts, is said in words of this wire. Nova speaks this wire itself.
+The first two are envelopes. The framing unpacks them, and the wire inside is read by its own parser:
+which one it is, the first payload tells. The stream has the name of the wire inside, as what must go back
+is in its words; it may be named as well. What the service says around it, exceptions and counts, is in
+words of this wire. Nova speaks this wire itself, and bodies that are text alone are read here, too.
 """
 
 from __future__ import annotations
