@@ -52,7 +52,9 @@ def payload_of(message: Any) -> dict[str, Any]:
 
 
 def _fields(thing: Any) -> dict[str, Any]:
-    return {f.name: _plain(getattr(thing, f.name)) for f in fields(thing)}
+    """What it says; a field that the line did not have is None."""
+    said = {f.name: _plain(getattr(thing, f.name)) for f in fields(thing)}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
