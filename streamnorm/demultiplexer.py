@@ -103,7 +103,8 @@ class Router:
         place = lanes.place(line)
         if place is None or (place.lane and len(place.lane) > self._limits.id):
             return self._unplaced(line)
-        return _ROLES[place.role](self, place, line)
+        moves = _ROLES[place.role](self, place, line)
+        return [*moves, *self._closed_with(place, line)] if place.closes else moves
 
     def close(self) -> list[Move]:
         """No more messages: every stream that is open ends here."""
@@ -130,8 +131,18 @@ class Router:
         if held is not None and (again or not held.begun):  # said again, or said late
             self._open[place.lane] = _Open(held.stream, place.response_id, True)
             return [Move(Step.HEAR, held.stream, place.lane, line)]
-        cut = [self._over(place.lane)] if held else []
+        cut = self._heard_and_over(place.lane, line) if held else []
         return [*cut, *self._begin(place, line, begun=True)]
+
+    def _heard_and_over(self, lane: str | None, line: bytes) -> list[Move]:
+        held = self._open[lane]
+        follows = self._lanes is not None and self._lanes.FOLLOWS
+        heard = [Move(Step.HEAR, held.stream, lane, line)] if follows else []
+        return [*heard, self._over(lane)]
+
+    def _closed_with(self, place: Place, line: bytes) -> list[Move]:
+        others = [lane for lane in place.closes if lane in self._open and lane != place.lane]
+        return [move for lane in others for move in self._heard_and_over(lane, line)]
 
     def _within(self, place: Place, line: bytes) -> list[Move]:
         held = self._open.get(place.lane)

@@ -91,6 +91,9 @@ NOTES: dict[str, Note] = {
     ),
     "stream.cut_event": Note(INFO, "the bytes ended inside an event"),
     "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
+    "stream.of_another": Note(
+        INFO, "an answer of another agent; read the session, and each is a stream of its own"
+    ),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
     "stream.resumed": Note(INFO, "the connection was lost; another one goes on where it was"),
     "stream.overlap": Note(INFO, "an event came again after the connection was lost; dropped"),

@@ -19,6 +19,7 @@ __all__ = ["Opening", "framed_by", "is_json"]
 SNIFF = 80  # bytes that decide what a body is, and are shown if it is none
 # How the first event of a stream that was cut can begin: data:, event:, JSON, an AWS frame, a comment.
 _BEGINNINGS = {b"d", b"e", b"{", b"[", b"\0", b":"}
+_OUTER = {"aws"}  # what a wire that is inside of another begins with
 _NO_STREAM = {
     "gzip": "the bytes are gzip, not text: feed decoded bytes (httpx: aiter_bytes, not aiter_raw).",
     "html": "the body is an HTML page, not a stream: look at the URL, the proxy and the status.",
@@ -30,6 +31,7 @@ class Opening:
 
     def __init__(self, provider: str, calls: Calls, scribe: Scribe, frame_bytes: int) -> None:
         self._wires = providers.parsers_of(provider)  # several: the first payload decides
+        self._outer = _outer(provider)  # whose envelope it is, while another wire may be inside
         self._calls, self._scribe = calls, scribe
         self._frame_bytes = frame_bytes
         self._held = b""  # bytes that do not say yet what the body is
@@ -44,7 +46,7 @@ class Opening:
     @property
     def is_undecided(self) -> bool:
         """May it still be another wire?"""
-        return len(self._wires) > 1
+        return len(self._wires) > 1 or bool(self._outer)
 
     # --- framing --------------------------------------------------------------------------------
 
@@ -64,13 +66,25 @@ class Opening:
     def all_held(self) -> bytes:
         """The bytes that were held, to be framed whatever they are."""
         start = sniff(self._held[:SNIFF]) or "text"
-        self.framer = framed_by(start, self._wires).framer(start, self._frame_bytes)
+        wire = framed_by(start, self._wires)
+        if start in _OUTER and start not in wire.STARTS:
+            wire = self._named_inside(start) or wire
+        self.framer = wire.framer(start, self._frame_bytes)
+        if start in wire.STARTS and _outer(wire.name):  # no other begins so, but one inside of it
+            self._wires, self._outer = (wire,), wire.name
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
             self.head = b"data: "
         if start in _NO_STREAM:
             raise StreamFailed(Failure("protocol", f"{_NO_STREAM[start]} {self._shown()}"))
         held, self._held = self._held, b""
         return held
+
+    def _named_inside(self, start: str) -> type[Parser] | None:
+        """The wire that was named comes in an envelope."""
+        inside = providers.enveloped(self.parser.name, start)
+        if inside is not None:
+            self.parser, self._wires = inside(self._calls, self._scribe), (inside,)
+        return inside
 
     def _shown(self) -> str:
         return f"It begins {self._excerpt.decode('utf-8', 'backslashreplace')!r}."
@@ -89,14 +103,19 @@ class Opening:
         if payload is None:
             return False
         wire = providers.recognize(payload, self._wires)
+        inside = None if wire or not self._outer else self._inside(payload)
+        wire = wire or inside
         if wire is None and self._scribe.provider != providers.AUTO:
             return True  # passed on by the first wire; the next payload may tell
         if wire is None:
             raise StreamFailed(Failure("protocol", _unlike_any(payload, self._wires)))
-        if self._scribe.provider == providers.AUTO:
+        if inside or self._scribe.provider == providers.AUTO:
             self._scribe.provider = wire.name
-        self.parser, self._wires = wire(self._calls, self._scribe), (wire,)
+        self.parser, self._wires, self._outer = wire(self._calls, self._scribe), (wire,), ""
         return True
+
+    def _inside(self, payload: Any) -> type[Parser] | None:
+        return providers.recognize(payload, providers.parsers_inside(self._outer))
 
     def learn_heading(self, block: bytes) -> None:
         """Model and response id, if this payload has them, and what every payload repeats."""
@@ -132,6 +151,12 @@ class Opening:
         )
         sentence = f"{read} bytes and no event in them. {what} {whose}"
         return Failure("truncated" if cut else "protocol", sentence, None, cut)
+
+
+def _outer(provider: str) -> str:
+    """The provider, if other wires may be inside of its own."""
+    known = provider != providers.AUTO and providers.provider_row(provider).inside
+    return provider if known else ""
 
 
 def framed_by(start: str, wires: tuple[type[Parser], ...]) -> type[Parser]:

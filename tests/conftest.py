@@ -138,6 +138,16 @@ def at_random(body: bytes, top: int, seed: int) -> list[bytes]:
     return chunks
 
 
+def rechunked(body: bytes, sizes: tuple[int, ...]) -> list[bytes]:
+    """The same bytes in chunks of these sizes, again and again."""
+    chunks, at = [], 0
+    while at < len(body):
+        size = sizes[len(chunks) % len(sizes)]
+        chunks.append(body[at : at + size])
+        at += size
+    return chunks
+
+
 def chunkings(body: bytes) -> Iterator[list[bytes]]:
     yield bytewise(body)
     yield at_random(body, 7, 1)
@@ -303,6 +313,7 @@ PARTS = {
     "STREAMNORM_CORPUS": "a corpus of recorded streams",
     "STREAMNORM_SEEDS": "the source documents",
     "STREAMNORM_NPM": "JavaScript clients",
+    "STREAMNORM_AGENTS": "agent programs",
     "STREAMNORM_WEB": "JavaScript clients",
     "STREAMNORM_POSTGRES": "PostgreSQL",
     "STREAMNORM_REDIS": "Redis",

@@ -2,7 +2,7 @@
 
     python -m tools.completeness            N of N for every union; exit 1 if one is not complete
     pip install openai anthropic google-genai azure-ai-projects azure-ai-agentserver-responses \\
-        mistralai cohere ollama botocore groq huggingface-hub
+        mistralai cohere ollama botocore groq huggingface-hub claude-agent-sdk
 
 In come the types an SDK publishes (unions, literals, enums, models; botocore's service model), out
 goes for each member whether a table, a payload type or a row of ours knows it. Nothing is listed
@@ -26,6 +26,7 @@ import msgspec
 from streamnorm.providers.anthropic import parser as anthropic
 from streamnorm.providers.azure_foundry import parser as foundry
 from streamnorm.providers.bedrock import parser as bedrock
+from streamnorm.providers.claude_code import objects as agent_sdk
 from streamnorm.providers.cohere import parser as cohere
 from streamnorm.providers.gemini import parser as gemini
 from streamnorm.providers.gemini_interactions import parser as interactions
@@ -344,6 +345,11 @@ def _has_fields_of(struct: type[msgspec.Struct]) -> Callable[[Any], Known]:
     )
 
 
+def _classes(name: str, ours: Iterable[str]) -> Callable[[], Known]:
+    """The classes of a union, by name."""
+    return lambda: compared([m.__name__ for m in members(of("claude_agent_sdk.types", name))], ours)
+
+
 def _hosted_tools() -> Known:
     """Every tool that an agent may be given: do we know the item of its calls?"""
     return {
@@ -414,6 +420,9 @@ UNIONS: tuple[Union, ...] = (
                     anthropic.AnthropicParser.REASONS),
         )
     ),
+    # Claude Code
+    Union("claude-agent-sdk", "Message", "claude_code", _classes("Message", agent_sdk.LINES)),
+    Union("claude-agent-sdk", "ContentBlock", "claude_code", _classes("ContentBlock", agent_sdk.BLOCKS)),
     # Gemini
     model("google-genai", _GENAI, "GenerateContentResponse", "gemini", gemini.Chunk),
     model("google-genai", _GENAI, "Part", "gemini", gemini.Part),
@@ -455,6 +464,7 @@ UNIONS: tuple[Union, ...] = (
             ("ReasoningContentBlockDelta", bedrock.Reasoning),
         )
     ),
+    shape("ResponseStream", _has_fields_of(bedrock.Frame)),
     shape("StopReason", lambda s: compared(s.enum, bedrock.BedrockParser.REASONS)),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streamnorm.core.calls import Evidence
 from streamnorm.core.parser import Parser
-from streamnorm.providers import PROVIDERS
+from streamnorm.providers import PROVIDERS, programs
 from tools.documents import cell, main_of
 
 __all__ = ["OUT", "made"]
@@ -54,7 +54,8 @@ def made() -> dict[Path, str]:
         "| wire | closes one call | states its whole text again | normal end of the turn | told |\n"
         "|---|---|---|---|---|"
     )
-    rows = [_row(name, row.part("parser", Parser).EVIDENCE) for name, row in PROVIDERS.items()]
+    known = (*PROVIDERS.values(), *programs())
+    rows = [_row(row.name, row.part("parser", Parser).EVIDENCE) for row in known]
     return {OUT: "\n".join([HEAD, head, *rows, ""])}
 
 

@@ -2,8 +2,9 @@
 
 For ``recordings/<provider>/<name>.sse`` the events of that take, one JSON line each, go into
 ``<name>.events.jsonl``; for a session, ``sessions/<name>.jsonl``, those of its streams, each with the
-stream's number and lane, into ``<name>.told.json``. Read what changed before committing it: the tests
-believe these files.
+stream's number and lane, into ``<name>.told.json``; of an agent program, whose takes are sessions,
+those of its streams, one after the other as they begin. Read what changed before committing it: the
+tests believe these files.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from streamnorm import Normalizer, event_to_dict, event_to_json
 from streamnorm.demultiplexer import Demultiplexer
-from streamnorm.providers import PROVIDERS
+from streamnorm.events import Event
+from streamnorm.providers import PROGRAMS, PROVIDERS
 from streamnorm.takes.format import read_take
 from streamnorm.text.written import json_bytes
 
@@ -30,9 +32,23 @@ def golden_of(path: Path) -> Path:
 def lines_of(path: Path) -> list[bytes]:
     """The events of a take, one line of JSON each."""
     take = read_take(path)
+    if path.parent.name in PROGRAMS:
+        return [event_to_json(event) for events in streams_of(path) for event in events]
     pipe = Normalizer(take.provider or path.parent.name, seed=take.seed)
     events = pipe.feed(take.wire) + pipe.close()
     return [event_to_json(event) for event in events]
+
+
+def streams_of(path: Path) -> list[list[Event]]:
+    """The events of each stream of a recorded session."""
+    take = read_take(path)
+    turns = Demultiplexer(path.parent.name, seed=take.seed)
+    told = [one for line in take.wire.splitlines() for one in turns.feed(line)] + turns.close()
+    streams: dict[int, list[Event]] = {}
+    for one in told:
+        if one.stream is not None:
+            streams.setdefault(one.stream, []).extend(one.events)
+    return [streams[number] for number in sorted(streams)]
 
 
 def told_of(path: Path) -> list[bytes]:
@@ -91,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     skipped: dict[str, int] = {}
     for path in takes_in(options.paths):
         is_session = path.suffix == ".jsonl"
-        if not is_session and path.parent.name not in PROVIDERS:
+        if not is_session and path.parent.name not in {*PROVIDERS, *PROGRAMS}:
             skipped[path.parent.name] = skipped.get(path.parent.name, 0) + 1
             continue
         golden = golden_of(path)

@@ -97,6 +97,8 @@ TYPED = {
     "conversation": "conversations, which are structs",
     "core.even": "payloads of which one piece was made even, the others as they came",
     "providers.anthropic.parser": "a block that becomes a piece of a payload",
+    "providers.bedrock.parser": "payloads of another wire, without what the service added",
+    "providers.codex.parser": "items and their fields as they came",
     "providers.gemini.parser": "chunks with pieces as they came",
     "providers.openai_responses.items": "fields of an item as they came",
     "text.written": "what orjson refuses",
@@ -127,6 +129,8 @@ _TELLING = {
     "content_block": "anthropic", "tool_use_id": "anthropic", "functionCall": "gemini",
     "toolUse": "bedrock", "function_call_output": "openai_responses",
 }  # fmt: skip
+# Agent programs write down what they hear from a provider, in its words.
+_PROGRAMS = {"claude_code": "anthropic", "codex": "openai_responses"}
 # What Python's own library spells with a ``_`` and means to be used, and where clients of others
 # keep a response and the type of its items.
 _NOT_OURS = {
@@ -324,9 +328,10 @@ class House:
 
     def told(self, module: str) -> Found:
         """Telling words of one wire in the folder of another, or in none; comments count, too."""
+        own = self.provider_of(module)
         for line, text in enumerate(self.text(module).splitlines(), 1):
             for word in re.findall(r"\w+", text):
-                if _TELLING.get(word, self.provider_of(module)) != self.provider_of(module):
+                if _TELLING.get(word, own) not in (own, _PROGRAMS.get(own or "")):
                     yield line, f"tells {word!r}"
 
     def _strings(self, module: str) -> Found:

@@ -19,10 +19,11 @@ from typing import Any
 
 from streamnorm import NOTES, Normalizer
 from streamnorm.core.parser import Parser
-from streamnorm.providers import PROVIDERS, Item, Provider
+from streamnorm.providers import PROGRAMS, PROVIDERS, Item, Provider, programs
 from streamnorm.takes.format import read_take
 from tests.providers.quirks import QUIRKS
 from tools.documents import cell, main_of
+from tools.golden import streams_of
 
 __all__ = ["made"]
 
@@ -35,7 +36,7 @@ FAILURES = ("ERRORS", "_ERRORS")  # tables of reasons that end a stream as Faile
 
 def made() -> dict[Path, str]:
     """The documents, by path."""
-    pages = {OUT / f"{name}.md": _page(row) for name, row in PROVIDERS.items()}
+    pages = {OUT / f"{row.name}.md": _page(row) for row in (*PROVIDERS.values(), *programs())}
     return {OUT / "README.md": _index(), **pages}
 
 
@@ -43,13 +44,13 @@ def _index() -> str:
     rows = [
         f"| [`{row.name}`]({row.name}.md) | {cell(row.title)} | {cell(row.framing)} "
         f"| {len(row.items)} | {cell(row.serves)} |"
-        for row in PROVIDERS.values()
+        for row in (*PROVIDERS.values(), *programs())
     ]
     return "\n".join(
         [
             "# Wires\n",
-            "One page per provider: its tool types, its ends, its takes. All of it is made from the",
-            "provider's own file and the headers of the takes: `python -m tools.wires`.\n",
+            "One page per provider and agent program: its tool types, its ends, its takes. All of it is",
+            "made from the provider's own file and the headers of the takes: `python -m tools.wires`.\n",
             "| provider | wire | framing | tool types | serves |\n|---|---|---|--:|---|",
             *rows,
             "",
@@ -73,6 +74,9 @@ def _head(row: Provider) -> str:
         f"- serves: {row.serves}",
         f"- end mark: {parser.END}" + ("" if parser.MARKED else ", then the end of input"),
     ]
+    if row.inside:
+        inside = ", ".join(f"`{name}`" for name in row.inside)
+        facts.append(f"- in its envelope, each told under its own name: {inside}")
     if row.also:
         also = ", ".join(f"`{name}`" for name in row.also)
         facts.append(f"- also spoken under this name: {also}")
@@ -136,7 +140,16 @@ def _takes(row: Provider) -> str:
     return "\n".join([f"## Takes ({len(rows)})\n", head, *rows, ""])
 
 
+def _session(path: Path) -> str:
+    """What an agent program printed or saved: how each of its streams ends."""
+    ends = [events[-1] for events in streams_of(path)]
+    said = ", ".join(f"{end.kind} `{getattr(end, 'reason', '')}`" for end in ends)
+    return f"| `{path.stem}` | {cell(str(read_take(path).header.get('proves', '')))} | {said} | |"
+
+
 def _take(path: Path) -> str:
+    if path.parent.name in PROGRAMS:
+        return _session(path)
     take = read_take(path)
     pipe = Normalizer(path.parent.name, seed=take.seed)
     *_, end = pipe.feed(take.wire) + pipe.close()

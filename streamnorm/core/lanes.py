@@ -9,7 +9,7 @@ Rule: only this much is read of a message here. What it means is read by the par
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 __all__ = ["Lanes", "Place", "Role"]
 
@@ -30,10 +30,19 @@ class Place(NamedTuple):
     role: Role
     lane: str | None = None
     response_id: str | None = None
+    closes: tuple[
+        str, ...
+    ] = ()  # other lanes that are over with it: what is open there hears it, too
 
 
 class Lanes:
-    """The lanes of one wire."""
+    """The lanes of one wire.
+
+    ``FOLLOWS``: only what comes next tells that a response has ended. So one that is open hears what
+    begins the next one in its lane, and is not cut by it.
+    """
+
+    FOLLOWS: ClassVar[bool] = False
 
     @classmethod
     def place(cls, message: bytes) -> Place | None:

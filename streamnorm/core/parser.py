@@ -136,6 +136,11 @@ class Parser:
         """The framing of a body that begins so (see ``framing.sniff``)."""
         return SSE(limit)
 
+    @classmethod
+    def around(cls, wire: type[Parser]) -> type[Parser]:
+        """Another wire that comes inside of this one (see ``Provider.inside``)."""
+        return wire
+
     def envelope(self, data: bytes) -> int:
         """How many bytes of this payload are an envelope that the next one will repeat.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from ..errors import UsageError
 from .complete import lacking
 
-__all__ = ["Item", "Key", "Part", "Provider", "Refusals"]
+__all__ = ["Frame", "Item", "Key", "Part", "Provider", "Refusals"]
 
 T = TypeVar("T")
 
@@ -81,6 +81,13 @@ class Refusals(NamedTuple):
     delay: tuple[str, ...] = ()  # where the body says how long to wait; "*" is each of a list
 
 
+class Frame(NamedTuple):
+    """An event of an SDK that stands for a frame; ``raw`` is the field that was all of its payload."""
+
+    name: str
+    raw: str = ""
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """One row of ``PROVIDERS``.
 
@@ -97,6 +104,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     container: str = "messages"  # the field of a request that holds the entries
     tools: bool = True  # it calls tools; else they are a matter of its text
     also: tuple[str, ...] = ()  # more wires under this name; the first payload tells which
+    inside: tuple[
+        str, ...
+    ] = ()  # wires that may come in its envelope, each told under its own name
     telemetry: str = ""  # what OpenTelemetry's conventions call it, if not by its name
 
     # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
@@ -115,6 +125,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Objects of an SDK: the modules they come from, and fields of theirs that no wire has.
     sdk_modules: tuple[str, ...] = ()
     sdk_fields: tuple[str, ...] = ()
+    sdk_frames: tuple[Frame, ...] = ()  # of those that may hold another wire
+    sdk_objects: str = (
+        ""  # the module whose ``payload_of`` makes payloads of objects that are no models
+    )
 
     refusals: Refusals = Refusals()
     demo: str = "parallel_calls"  # the take that shows it best
@@ -153,6 +167,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     def _unusable(self, why: str) -> UsageError:
         return UsageError(f"{self.name} cannot be used: {why}")
+
+    def payload_of(self, thing: object) -> dict[str, Any] | None:
+        """What an object of its SDK says, as a payload of the wire; None: nobody knows."""
+        if not self.sdk_objects or not hasattr(thing, "__dataclass_fields__"):
+            return None
+        payload: dict[str, Any] = import_module(self.sdk_objects).payload_of(thing)
+        return payload
 
     @property
     def items(self) -> tuple[Item, ...]:

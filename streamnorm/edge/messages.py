@@ -8,12 +8,19 @@ end is raised as ``Lost``.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import io
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from anyio import EndOfStream
+from anyio.abc import ByteReceiveStream
+
 from ..errors import UsageError
+from ..framing.lines import Lines
 from ..takes.format import read_take
 from .runtime import in_thread
 from .sources import Facts, Item, Source, as_item, facts_of, is_transport, source_of
@@ -32,13 +39,15 @@ class Lost(ConnectionError):
 
 
 def messages_of(thing: Any) -> Source:
-    """The messages of a socket, of any iterable, or of a file that keeps one on each line.
+    """The messages of a socket, of any iterable, of what a program prints, or of a file with lines.
 
     >>> messages_of(['{"type":"ping"}']).next_now()
     b'{"type":"ping"}'
     """
     if isinstance(thing, str | os.PathLike):
         return source_of(read_take(thing).wire.splitlines())
+    if (read := _reader(thing)) is not None:
+        return _Lines(thing, read)
     receive = next((r for name in _RECEIVERS if (r := getattr(thing, name, None))), None)
     if receive is None or isinstance(thing, Source):
         return source_of(thing)
@@ -47,6 +56,61 @@ def messages_of(thing: Any) -> Source:
             f"a {type(thing).__name__} is not open: enter it, and pass what that gives"
         )
     return _Socket(thing, receive)
+
+
+_SOME = 65536  # bytes of a program's output that are asked for at once
+
+
+def _reader(thing: Any) -> Callable[[], Any] | None:
+    """What reads on in a pipe or a file of bytes: their pieces end anywhere, not with a line."""
+    if isinstance(thing, io.TextIOBase):
+        thing = getattr(thing, "buffer", None)
+    if isinstance(thing, io.IOBase):
+        read1 = getattr(thing, "read1", None) or thing.read
+        return lambda: read1(_SOME)
+    if isinstance(thing, ByteReceiveStream):
+        return lambda: thing.receive(_SOME)
+    if isinstance(thing, asyncio.StreamReader):
+        return lambda: thing.read(_SOME)
+    some = getattr(thing, "receive_some", None)  # trio
+    return None if some is None else lambda: some(_SOME)
+
+
+class _Lines(Source):
+    """The lines that a program prints."""
+
+    def __init__(self, pipe: Any, read: Callable[[], Any]) -> None:
+        super().__init__(close=(pipe,))
+        self._read, self._over = read, False
+        self._framer, self._lines = Lines(), deque[bytes]()
+        self._later_on = not isinstance(pipe, io.IOBase)
+
+    @property
+    def is_async(self) -> bool:
+        return self._later_on
+
+    @property
+    def is_sync(self) -> bool:
+        return not self._later_on
+
+    async def next(self) -> Item | None:
+        if self.is_sync:
+            return await in_thread(self.next_now)
+        while not self._lines and not self._over:
+            try:
+                self._take(await self._read())
+            except EndOfStream:  # anyio says it so
+                self._take(b"")
+        return self._lines.popleft() if self._lines else None
+
+    def next_now(self) -> Item | None:
+        while not self._lines and not self._over:
+            self._take(self._read())
+        return self._lines.popleft() if self._lines else None
+
+    def _take(self, data: bytes | None) -> None:
+        self._over = not data
+        self._lines.extend(self._framer.feed(data) if data else self._framer.rest())
 
 
 class _Socket(Source):

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..framing.aws import write_frame
+from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
-from ..text.written import in_base64
+from ..text.written import in_base64, json_bytes
 from .runtime import in_thread, unwind
 
 if TYPE_CHECKING:
@@ -217,13 +219,35 @@ def _of_iterable(thing: Any) -> Source:
             "(httpx, httpx2, aiohttp), an SDK's stream, or an iterable of bytes or payloads"
         )
     at_hand = isinstance(thing, _AT_HAND)
+    provider = _sdk_provider(thing)
+    if provider is not None and (row := provider_row(provider)).sdk_frames:
+        now, later = _framed(thing, row, now, later)
     return Source(
         now=now,
         later=later,
-        provider=_sdk_provider(thing),
+        provider=provider,
         close=() if at_hand else (thing,),
         instant=at_hand,
     )
+
+
+def _framed(thing: Any, row: Provider, now: Any, later: Any) -> Readers:
+    """The same, but events that may hold another wire are put into their frames again."""
+    raw = {event.name: event.raw for event in row.sdk_frames}
+
+    def framed(item: Any) -> Any:
+        name = next(iter(item), None) if isinstance(item, dict) else None
+        if name not in raw or not isinstance(item[name], dict):
+            return item
+        data = item[name].get(raw[name])
+        payload = data if isinstance(data, bytes) else json_bytes(_plain(item[name]))
+        return write_frame({":message-type": "event", ":event-type": str(name)}, payload)
+
+    async def each() -> AsyncIterator[Any]:
+        async for item in thing:
+            yield framed(item)
+
+    return (lambda: map(framed, thing)) if now else None, each if later else None
 
 
 def _root(thing: Any) -> str:
@@ -394,6 +418,9 @@ def as_item(thing: Any) -> Item:
         return _payload_of(thing)
     if hasattr(thing, "data") and hasattr(thing, "event"):  # a decoded server-sent event
         return _as_sse(str(thing.event or ""), str(thing.data or ""))
+    row = by_module(type(thing).__module__)
+    if row is not None and (payload := row.payload_of(thing)) is not None:
+        return payload
     raise UsageError(
         f"an item is a {type(thing).__module__}.{type(thing).__name__}: bytes, str, a dict or an "
         "SDK's model object is needed"

@@ -9,6 +9,9 @@ What a frame is called stands in its headers, so the name is put around the payl
     an exception   {":exception": {"type": "throttlingException", "payload": PAYLOAD}}
     an error       {":error": {"code": "InternalError", "message": "…", "payload": PAYLOAD}}
 
+A service may send another wire inside: ``Envelopes`` unpacks it, and its frames are those of that
+wire, as if it had come alone.
+
 Rule: frames are read and written here alone. A frame is told when its last byte has come and both
 checksums agree. Bytes that cannot be a frame end the stream, as nothing after them can be found again:
 the last thing told then is ``{":broken": "what was seen"}``, after the same frames in any chunking. A
@@ -20,18 +23,23 @@ large package.
 
 from __future__ import annotations
 
+import base64
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 from zlib import crc32
 
-from ..framing import Fields
+import msgspec
+
+from ..framing import Fields, Framer, sniff
+from ..framing.lines import Lines
+from ..framing.sse import SSE
 from ..text.written import json_bytes
 
 __all__ = [
-    "BROKEN", "CONTENT_TYPE", "ERROR", "EXCEPTION", "EventStream", "Frames", "read_headers", "resealed",
-    "write_frame",
+    "BROKEN", "CONTENT_TYPE", "ERROR", "EXCEPTION", "Envelope", "Envelopes", "EventStream", "Frames",
+    "read_headers", "resealed", "write_frame",
 ]  # fmt: skip
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -177,6 +185,102 @@ class EventStream(Frames):
         if len(self._known) < HEADINGS:
             self._known[heading] = around
         return around
+
+
+class Envelope(NamedTuple):
+    """What a service puts another wire into: the events of these names."""
+
+    whole: str  # {"bytes": base64 of one payload}
+    part: str  # a stretch of the inner body, which may be cut anywhere
+
+
+class Envelopes(EventStream):
+    """The frames of the wire inside.
+
+    >>> stream = Envelopes(Envelope("chunk", "part"))
+    >>> stream.feed(write_frame({":event-type": "chunk"}, b'{"bytes":"eyJhIjoxfQ==","p":"ab"}'))
+    [b'{"a":1}']
+
+    What is no payload of another wire stays an event of this one, as do exceptions.
+    """
+
+    def __init__(self, envelope: Envelope, limit: int = 16 * 1024 * 1024) -> None:
+        super().__init__(limit)
+        self._envelope = envelope
+        self._inner: Framer | None = None
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The inner frames that ended in this chunk."""
+        told = super().feed(chunk)
+        if not any(frame.startswith(_PART) for frame in told):
+            return told
+        return [inner for frame in told for inner in self._unpacked(frame)]
+
+    def rest(self) -> list[bytes]:
+        """What was left of a frame, or of the inner body."""
+        left = super().rest()
+        return left if left or self._inner is None else self._inner.rest()
+
+    def head_of(self, frame: bytes) -> bytes:
+        """That of the inner framing."""
+        return b"" if self._inner is None or _is_own(frame) else self._inner.head_of(frame)
+
+    def read(self, frame: bytes) -> Fields:
+        """By the rules of the inner framing."""
+        return Fields(frame) if self._inner is None or _is_own(frame) else self._inner.read(frame)
+
+    def _learn(self, heading: bytes) -> Around:
+        headers = read_headers(heading)
+        is_event = headers.get(":message-type", "event") == "event"
+        kind = {self._envelope.whole: _Whole, self._envelope.part: _Part}.get(
+            str(headers.get(":event-type"))
+        )
+        if kind is None or not is_event:
+            return super()._learn(heading)
+        return self._known.setdefault(heading, kind(*_around(headers)))
+
+    def _unpacked(self, frame: bytes) -> list[bytes]:
+        if not frame.startswith(_PART):
+            return [frame]
+        if self._inner is None:
+            is_json = sniff(frame[len(_PART) :]) == "json"
+            self._inner = Lines(self._limit) if is_json else SSE(self._limit)
+        frames = self._inner.feed(frame[len(_PART) :])
+        self.single_lines = self._inner.single_lines
+        self.overflow = self.overflow or self._inner.overflow
+        return frames
+
+
+_PART = b"\0"  # before a stretch of an inner body, until that is framed
+
+
+def _is_own(frame: bytes) -> bool:
+    """Is it none of the inner body? Names of what is no event begin so, and no inner frame does."""
+    return frame.startswith(b'{":')
+
+
+class _Chunk(msgspec.Struct):
+    bytes: str
+    attribution: Any = None  # of a text, not of a payload
+
+
+class _Whole(Around):
+    """An event that holds one payload."""
+
+    def put(self, payload: bytes) -> bytes:
+        try:
+            chunk = msgspec.json.decode(payload, type=_Chunk)
+            inner = base64.b64decode(chunk.bytes, validate=True)
+        except (msgspec.MsgspecError, ValueError):
+            return super().put(payload)
+        return inner if inner[:1] == b"{" and chunk.attribution is None else super().put(payload)
+
+
+class _Part(Around):
+    """An event that is a stretch of an inner body."""
+
+    def put(self, payload: bytes) -> bytes:
+        return _PART + payload
 
 
 def _lengths(data: bytes, at: int) -> tuple[int, int]:

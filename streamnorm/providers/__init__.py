@@ -11,6 +11,7 @@ most programs speak to one or two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from ..errors import UnknownProvider, UsageError
 from .plugins import Plugins
 
 __all__ = [
-    "AUTO", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "parsers_of", "provider_row",
+    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "enveloped", "parsers_inside",
+    "parsers_of", "programs", "provider_row",
     "recognize", "rows", "rows_with",
 ]  # fmt: skip
 
@@ -40,7 +42,10 @@ _NAMES = (
     "gemini_interactions",
     "tgi",
 )
-_plugins = Plugins((AUTO, *_NAMES))
+# Agent programs speak to a provider, and their output is read: nobody asks them over a wire. They have
+# rows and parsers as providers have, and are tried after all of those.
+PROGRAMS = ("claude_code", "codex")
+_plugins = Plugins((AUTO, *_NAMES, *PROGRAMS))
 
 
 class _Providers(Mapping[str, Provider]):
@@ -51,8 +56,7 @@ class _Providers(Mapping[str, Provider]):
             raise KeyError(name)
         if name not in _NAMES:
             return _plugins.rows()[name]
-        row: Provider = import_module(f".{name}", __name__).PROVIDER
-        return row
+        return _program(name)
 
     def __iter__(self) -> Iterator[str]:
         yield from _NAMES
@@ -96,10 +100,20 @@ def provider_row(name: str) -> Provider:
     'Anthropic Messages'
     """
     try:
-        return PROVIDERS[name]
+        return _program(name) if name in PROGRAMS else PROVIDERS[name]
     except KeyError:
         why = _plugins.broken.get(name, f"there are: {', '.join(PROVIDERS)}, or {AUTO!r}")
         raise UnknownProvider(f"no provider {name!r}; {why}") from None
+
+
+def _program(name: str) -> Provider:
+    row: Provider = import_module(f".{name}", __name__).PROVIDER
+    return row
+
+
+def programs() -> tuple[Provider, ...]:
+    """The rows of agent programs."""
+    return tuple(map(_program, PROGRAMS))
 
 
 def parsers_of(name: str) -> tuple[type[Parser], ...]:
@@ -115,6 +129,24 @@ def parsers_of(name: str) -> tuple[type[Parser], ...]:
     return parsers
 
 
+@lru_cache(maxsize=16)
+def parsers_inside(name: str) -> tuple[type[Parser], ...]:
+    """The wires that may come in this one's envelope; imported when one does."""
+    if name in PROGRAMS or name not in PROVIDERS:
+        return ()
+    row = PROVIDERS[name]
+    outer = row.part("parser", Parser) if row.inside else Parser
+    return tuple(outer.around(provider_row(wire).part("parser", Parser)) for wire in row.inside)
+
+
+def enveloped(name: str, start: str) -> type[Parser] | None:
+    """This wire, as it comes in the envelope of one that begins so."""
+    for row in rows():
+        if name in row.inside and start in row.part("parser", Parser).STARTS:
+            return next(wire for wire in parsers_inside(row.name) if wire.name == name)
+    return None
+
+
 def _all_parsers() -> tuple[type[Parser], ...]:
     """The parsers of all; a package whose parser fails is given up."""
     global _seen
@@ -122,7 +154,8 @@ def _all_parsers() -> tuple[type[Parser], ...]:
     if not _seen.parsers:
         for name, why in _failing("parser", Parser).items():
             _plugins.give_up(name, why)
-        parsers = tuple(row.part("parser", Parser) for row in rows())
+        known = (*rows(), *programs())
+        parsers = tuple(row.part("parser", Parser) for row in known)
         _seen = _seen._replace(parsers=parsers)
     return _seen.parsers
 
@@ -132,7 +165,8 @@ def rows_with(part: Part, base: type[object]) -> tuple[Provider, ...]:
     failing = _failing(part, base)
     for name, why in failing.items():
         _plugins.warn(name, why)
-    return tuple(row for row in rows() if getattr(row, part) and row.name not in failing)
+    known = (*rows(), *programs())
+    return tuple(row for row in known if getattr(row, part) and row.name not in failing)
 
 
 def _failing(part: Part, base: type[object]) -> dict[str, str]:

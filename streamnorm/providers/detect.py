@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..core.row import Key, Provider
-from . import rows
+from . import programs, rows
 
 __all__ = ["Address", "by_address", "by_module"]
 
@@ -165,5 +165,5 @@ def _now() -> _Seen:
     global _seen
     known = rows()
     if _seen.rows is not known:
-        _seen = _Seen(known, tuple(map(_Place, known)), {})
+        _seen = _Seen(known, tuple(map(_Place, (*known, *programs()))), {})
     return _seen

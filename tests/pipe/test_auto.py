@@ -10,7 +10,7 @@ import pytest
 
 from streamnorm import Normalizer, event_to_dict
 from streamnorm.events import Event, Failed
-from streamnorm.providers import PROVIDERS
+from streamnorm.providers import PROGRAMS, PROVIDERS
 from tests.conftest import RECORDINGS, bytewise, calls_of, load, over_takes, piped, sse
 
 # These speak another provider's wire, so that the first payload cannot tell them from it.
@@ -18,6 +18,7 @@ SPEAK = {
     "mistral": {"openai_chat"},
     "tgi": {"tgi", "openai_chat"},  # an error alone: that server words it so on both wires
     "azure_foundry": {"azure_foundry", "openai_responses", "openai_chat"},
+    "bedrock": {"bedrock", "anthropic", "openai_chat", "cohere"},  # what is in its envelope
 }
 
 
@@ -138,7 +139,7 @@ def test_a_first_payload_that_is_nobodys_fails_and_says_what_was_seen_and_who_th
         assert isinstance(failed, Failed)
         assert failed.reason == "protocol"
         assert "the first payload has the fields 'hello', 'world'" in failed.error
-        assert failed.error.endswith("one of: " + ", ".join(PROVIDERS))
+        assert failed.error.endswith("one of: " + ", ".join([*PROVIDERS, *PROGRAMS]))
         assert pipe.provider == "auto"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from streamnorm import Normalizer, provider, repair
 from streamnorm.errors import UnknownProvider, UsageError
-from streamnorm.providers import PROVIDERS, parsers_of, provider_row
+from streamnorm.providers import PROGRAMS, PROVIDERS, parsers_of, provider_row
 from streamnorm.providers.detect import by_address, by_module
 from streamnorm.testing import say, script
 from tests.conftest import text_of
@@ -75,7 +75,7 @@ def test_a_row_object_is_as_good_as_its_module(tmp_path):
 def test_a_parser_that_fails_is_left_out_of_auto_and_explained_by_name(tmp_path, caplog):
     caplog.set_level(logging.WARNING, "streamnorm")
     with installed(tmp_path, FILES | {"parser.py": "import no_such_library"}):
-        assert len(parsers_of("auto")) == len(parsers_of("auto")) == len(OURS)
+        assert len(parsers_of("auto")) == len(parsers_of("auto")) == len(OURS) + len(PROGRAMS)
         assert list(PROVIDERS) == OURS
         with pytest.raises(
             UsageError, match=r"acme_answers\.parser fails with ModuleNotFoundError"

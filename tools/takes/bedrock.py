@@ -1,11 +1,13 @@
-"""Takes of Bedrock ConverseStream: binary frames with their checksums."""
+"""Takes of Bedrock: ConverseStream, other wires in its envelope, agents; frames with checksums."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any, Self
 
 from streamnorm.framing.aws import write_frame
+from streamnorm.testing import call, cut, finish, say, script, think, usage
 from tools.takes.common import Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
 
 MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -74,7 +76,165 @@ class Converse:
         return Take("bedrock", self.name, MODEL, proves, pieces, chunks=True)
 
 
+METRICS = {"inputTokenCount": 415, "outputTokenCount": 62, "invocationLatency": 925}
+
+
+class Invoke:
+    """Payloads of another wire, each in base64; or stretches of a body; or what agents send."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.frames = name, list[bytes]()
+
+    def say(
+        self, kind: str, payload: bytes, message_type: str = "event", json: bool = True
+    ) -> Self:
+        key = ":event-type" if message_type == "event" else ":exception-type"
+        content = "application/json" if json else "application/octet-stream"
+        headers = {key: kind, ":content-type": content, ":message-type": message_type}
+        self.frames.append(write_frame(headers, payload))
+        return self
+
+    def chunk(self, inner: bytes | Json, **more: Any) -> Self:
+        data = inner if isinstance(inner, bytes) else dumps(inner).encode()
+        padding = "abcdefghijklmnopqrstuvwxyz"[: 3 + len(self.frames) % 20]
+        chunk = {"bytes": base64.b64encode(data).decode(), **more, "p": padding}
+        return self.say("chunk", dumps(chunk).encode())
+
+    def chunks(self, *payloads: Json) -> Self:
+        for payload in payloads[:-1]:
+            self.chunk(payload)
+        return self.chunk({**payloads[-1], "amazon-bedrock-invocationMetrics": METRICS})
+
+    def sse(self, body: bytes, whole: bool = True) -> Self:
+        """Events of a body, each as a chunk: the service drops their names and marks."""
+        lines = [line[6:] for line in body.splitlines() if line.startswith(b"data: {")]
+        if not whole:
+            return self._each(lines)
+        last = (
+            lines[-1][:-1]
+            + b',"amazon-bedrock-invocationMetrics":'
+            + dumps(METRICS).encode()
+            + b"}"
+        )
+        return self._each([*lines[:-1], last])
+
+    def _each(self, lines: list[bytes]) -> Self:
+        for line in lines:
+            self.chunk(line)
+        return self
+
+    def parts(self, body: bytes, sizes: tuple[int, ...]) -> Self:
+        for piece in rechunk(body, sizes):
+            self.say("PayloadPart", piece, json=False)
+        return self
+
+    def take(self, proves: str, model: str, sizes: tuple[int, ...] = ()) -> Take:
+        pieces = rechunk(b"".join(self.frames), sizes) if sizes else self.frames
+        return Take("bedrock", self.name, model, proves, pieces, chunks=True)
+
+
+def invoked() -> Iterator[Take]:
+    both = script(
+        think("Which harbour?"), say("Both, then."), call(*WEATHER), call(*TIDES), usage(415, 62),
+        finish(),
+    )  # fmt: skip
+    i = Invoke("invoke_anthropic").sse(both.bytes("anthropic"))
+    yield i.take(
+        "Messages in the envelope: told as anthropic, chunks in any cut", MODEL, (7, 130, 61)
+    )
+
+    i = Invoke("invoke_chat").sse(script(say("Both."), call(*TIDES), finish()).bytes("openai_chat"))
+    yield i.take(
+        "Chat in the envelope; the service's counts, as the wire has none", "openai.gpt-oss-20b"
+    )
+
+    i = Invoke("invoke_cohere").sse(script(say("Both."), call(*TIDES), finish()).bytes("cohere"))
+    yield i.take("Cohere in the envelope", "cohere.command-a-03-2025-v1:0")
+
+    choice: Json = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "High "},
+        "stop_reason": None,
+    }
+    asked = {"name": TIDES[0], "arguments": spaced(TIDES[1])}
+    called: Json = {"id": "NzDoe95tO", "function": asked}
+    last: Json = {"index": 0, "message": {"role": "assistant", "content": "water.", "tool_calls": [called]},
+                  "stop_reason": "tool_calls"}  # fmt: skip
+    i = Invoke("invoke_mistral").chunks({"choices": [choice]}, {"choices": [last]})
+    yield i.take(
+        "Chat in the service's words: message for delta, stop_reason",
+        "mistral.mistral-large-2407-v1:0",
+    )
+
+    nova: list[Json] = [{"messageStart": {"role": "assistant"}}]
+    start = {"toolUse": {"toolUseId": ident("tooluse_", "nova"), "name": TIDES[0]}}
+    nova += [{"contentBlockStart": {"contentBlockIndex": 0, "start": start}}]
+    for piece in fragments(spaced(TIDES[1]), (3, 21, 11)):
+        delta = {"toolUse": {"input": piece}}
+        nova += [{"contentBlockDelta": {"contentBlockIndex": 0, "delta": delta}}]
+    nova += [
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "tool_use"}},
+    ]
+    counts = {"inputTokens": 415, "outputTokens": 62, "cacheReadInputTokenCount": 128}
+    nova += [{"metadata": {"usage": counts, "metrics": {}, "trace": {}}}]
+    i = Invoke("invoke_nova").chunks(*nova)
+    yield i.take(
+        "Nova speaks the wire of ConverseStream inside the envelope", "amazon.nova-pro-v1:0"
+    )
+
+    lama: Json = {"generation": "Until ", "prompt_token_count": 24, "generation_token_count": 1}
+    i = Invoke("invoke_llama").chunks(
+        lama | {"stop_reason": None},
+        lama | {"generation": "ten.", "generation_token_count": 2, "stop_reason": "stop"},
+    )
+    yield i.take("a body that is text and counts", "meta.llama3-70b-instruct-v1:0")
+
+    titan: Json = {"index": 0, "inputTextTokenCount": 24, "totalOutputTextTokenCount": None}
+    i = Invoke("invoke_titan").chunks(
+        titan | {"outputText": "Until ", "completionReason": None},
+        titan | {"outputText": "ten", "completionReason": "LENGTH", "totalOutputTextTokenCount": 2},
+    )
+    yield i.take("the length limit of a body that is text", "amazon.titan-text-express-v1")
+
+    body = script(say("Deleting."), call(*TIDES), cut(inside="call")).bytes("anthropic")
+    i = Invoke("invoke_exception").sse(body, whole=False)
+    said = {"message": "Too many tokens, please wait before trying again."}
+    i.say("throttlingException", dumps(said).encode(), "exception")
+    yield i.take("an exception inside the arguments: the call is broken", MODEL)
+
+    i = Invoke("invoke_chunk_damaged")
+    lines = both.bytes("anthropic")
+    for at, line in enumerate(x[6:] for x in lines.splitlines() if x.startswith(b"data: {")):
+        if b"Reykjav" in line:
+            i.say("chunk", b'{"bytes":"&&&&","p":"abc"}')
+        else:
+            i.chunk(line)
+        assert at < 200
+    yield i.take("a chunk that is no base64 was a part of a call: that is not whole", MODEL)
+
+    i = Invoke("agent_return_control").say("trace", dumps({"trace": {}, "sessionId": "s"}).encode())
+    i.chunk(b"I look. ", attribution={"citations": []})
+    parameters = [{"name": "harbour", "type": "string", "value": "Höfn"},
+                  {"name": "days", "type": "integer", "value": "3"}]  # fmt: skip
+    function = {"actionGroup": "tides", "function": "get_tides", "parameters": parameters,
+                "actionInvocationType": "RESULT"}  # fmt: skip
+    api = {"actionGroup": "orders", "apiPath": "/orders/{id}", "httpMethod": "POST",
+           "parameters": [{"name": "id", "type": "string", "value": "7"}],
+           "requestBody": {"content": {"application/json": {"properties": [
+               {"name": "count", "type": "number", "value": "2"}]}}}}  # fmt: skip
+    inputs = [{"functionInvocationInput": function}, {"apiInvocationInput": api}]
+    control = {"invocationId": "79e0feaa-c6f7-49bf-814d-b7c498505172", "invocationInputs": inputs}
+    i.say("returnControl", dumps(control).encode())
+    yield i.take("an agent leaves two calls to the client; text in base64", "")
+
+    body = script(say("Both, Höfn 🌊."), call(*TIDES), finish()).bytes("openai_chat")
+    i = Invoke("sagemaker_chat").parts(body, (1, 7, 130, 4, 61))
+    yield i.take("stretches of a Chat body, cut inside lines and characters", "")
+
+
 def takes() -> Iterator[Take]:
+    yield from invoked()
     c = Converse("text_only").text("The harbour is open until ten in the evening.")
     yield c.end("end_turn").take("text opens without a start; usage follows the stop")
 

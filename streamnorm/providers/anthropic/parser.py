@@ -175,6 +175,7 @@ class AnthropicParser(Parser):
     """One Messages stream."""
 
     name = "anthropic"
+    CALLED: ClassVar[dict[str, Kind]] = CALLS
     END = "message_stop"
     TYPE_FIELD = "type"
     decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
@@ -195,7 +196,7 @@ class AnthropicParser(Parser):
         "at content_block_stop",
     )
     CALL_TEXTS = ("delta.partial_json",)
-    CALL_KEYS = ("index", "content_block")
+    CALL_KEYS: ClassVar[tuple[str, ...]] = ("index", "content_block")
     CALL_WORDS = (b'"partial_json"', b'"tool_use"')
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "index": ("wire.shape_odd", even.integer)
@@ -343,7 +344,7 @@ class AnthropicParser(Parser):
         if held is not None and self.calls.restarts(held, id, name, out):
             return self._give(held, given, raw)
         call = self.calls.open(
-            out, _kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
+            out, self._kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
             place=(index,),
         )  # fmt: skip
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
@@ -355,6 +356,11 @@ class AnthropicParser(Parser):
             self.calls.taint(call, self.calls.lossy)
         if index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._blocks[index] = call
+
+    def _kind_of(self, type_: str, name: str | None) -> Kind:
+        kind = self.CALLED[type_]
+        family = SERVER_TOOLS.get(name or "") if type_ == "server_tool_use" else None
+        return Kind(family, kind.runs_on) if family else kind
 
     def _give(self, call: Call, given: Any, raw: bytes) -> None:
         """The whole input at once: the fragments, if any follow, win. An empty one says nothing."""
@@ -456,12 +462,6 @@ class AnthropicParser(Parser):
         Ping: _ping,
         Error: _error,
     }
-
-
-def _kind_of(type_: str, name: str | None) -> Kind:
-    kind = CALLS[type_]
-    family = SERVER_TOOLS.get(name or "") if type_ == "server_tool_use" else None
-    return Kind(family, kind.runs_on) if family else kind
 
 
 def _family_of(result: dict[str, Any]) -> str:

@@ -7,13 +7,24 @@ Frames are binary (``framing.aws``); each comes here as ``{"<event>": {…}}``, 
 hand them out. Only tools and media have a start, text and reasoning begin by themselves. A block is
 found by its index and its kind, as proxies were seen to use one index for two kinds. Usage follows
 ``messageStop``, so the stream is over when both have come.
+
+    chunk*                    InvokeModelWithResponseStream: payloads of the wire that a model speaks
+    PayloadPart*              SageMaker: stretches of the body that an endpoint sends
+    (chunk | returnControl)*  InvokeAgent: text; calls that the agent leaves to the client
+
+The first two are envelopes. The framing unpacks them, and the wire inside is read by its own parser:
+which one it is, the first payload tells. The stream has the name of the wire inside, as what must go back
+is in its words; it may be named as well. What the service says around it, exceptions and counts, is in
+words of this wire. Nova speaks this wire itself, and bodies that are text alone are read here, too.
 """
 
 from __future__ import annotations
 
+import base64
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
+from msgspec import Raw
 
 from ...core import even
 from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
@@ -27,17 +38,24 @@ from ...core.parser import (
     StreamFailed,
     StreamOver,
     count,
+    first_count,
     first_text,
+    items_of,
 )
 from ...core.row import Item
 from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
 from ...framing import Framer
-from ...framing.aws import BROKEN, ERROR, EXCEPTION, EventStream
+from ...framing.aws import BROKEN, ERROR, EXCEPTION, Envelope, Envelopes
 from ...framing.lines import Lines
+from ...text.written import json_bytes
 
 __all__ = ["ITEMS", "PARSER", "BedrockParser"]
 
 Out: TypeAlias = list[Event]
+
+# What the service adds to the last payload of any model.
+METRICS = "amazon-bedrock-invocationMetrics"
+ENVELOPE = Envelope("chunk", "PayloadPart")
 
 # --- the payloads of this wire ------------------------------------------------------------------
 # ``p`` is padding against guessing by length: known, and of no use to us.
@@ -113,6 +131,20 @@ class Metadata(Payload, rename="camel"):
     p: Any = None
 
 
+class Chunk(Payload):
+    """Of an agent: a piece of its text."""
+
+    bytes: str | None = None
+    attribution: Any = None
+    p: Any = None
+
+
+class ReturnControl(Payload, rename="camel"):
+    invocation_id: str | None = None
+    invocation_inputs: Any = None
+    p: Any = None
+
+
 class ExceptionFrame(Payload):
     type: str | None = None
     payload: Any = None
@@ -133,6 +165,23 @@ class Frame(Payload, rename="camel"):
     message_start: Any = None
     message_stop: MessageStop | None = None
     metadata: Metadata | None = None
+    metrics: Any = msgspec.field(default=None, name=METRICS)
+    # Of agents.
+    chunk: Chunk | None = None
+    return_control: ReturnControl | None = None
+    trace: Any = None
+    files: Any = None
+    # Bodies of models that have no wire but this: a piece of text, and counts with the last.
+    generation: str | None = None
+    output_text: str | None = None
+    outputs: Any = None
+    stop_reason: str | None = msgspec.field(default=None, name="stop_reason")
+    completion_reason: str | None = None
+    prompt_tokens: Any = msgspec.field(default=None, name="prompt_token_count")
+    generation_tokens: Any = msgspec.field(default=None, name="generation_token_count")
+    input_text_token_count: Any = None
+    total_output_text_token_count: Any = None
+    index: Any = None
     # What the framing says that is no event.
     exception: ExceptionFrame | None = msgspec.field(default=None, name=EXCEPTION)
     error: ErrorFrame | None = msgspec.field(default=None, name=ERROR)
@@ -158,6 +207,8 @@ ITEMS = (
     Item("toolUse/server_tool_use", "server-tool", "call", "provider", "natural", _ID, _INPUT),
     Item("toolResult", "server-tool", "output", "provider", "natural", "toolResult.toolUseId",
          "toolResult, content in deltas", "toolUseId"),
+    Item("returnControl", "function", "call", "client", "synthetic", "",
+         "parameters, name and value", note="an agent's; its invocationId goes back"),
     Item("toolResult (request)", "function", "output", "client", "natural", "toolResult.toolUseId",
          "content", "toolUseId", "request only"),
 )  # fmt: skip
@@ -194,6 +245,11 @@ class BedrockParser(Parser):
         "model_context_window_exceeded": "length",
         "guardrail_intervened": "content_filter",
         "content_filtered": "content_filter",
+        "stop": "stop",
+        "length": "length",
+        "FINISH": "stop",
+        "LENGTH": "length",
+        "CONTENT_FILTERED": "content_filter",
         "malformed_model_output": "other",  # told as a failure in the end
         "malformed_tool_use": "other",  # told as a failure in the end
     }
@@ -224,7 +280,11 @@ class BedrockParser(Parser):
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
-        return Lines(limit) if start == "json" else EventStream(limit)
+        return Lines(limit) if start == "json" else Envelopes(ENVELOPE, limit)
+
+    @classmethod
+    def around(cls, wire: type[Parser]) -> type[Parser]:
+        return _around(wire)
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -267,6 +327,29 @@ class BedrockParser(Parser):
         for field, handler in FIELDS.items():
             if (said := getattr(p, field)) is not None:
                 handler(self, said, out)
+        if p.generation is not None or p.output_text is not None or p.outputs is not None:
+            self._body(p, out)
+
+    def _body(self, p: Frame, out: Out) -> None:
+        """There is no end mark: with the word for its end it is over."""
+        said = [o for o in items_of(p.outputs) if isinstance(o, dict)]
+        for text in (p.generation, p.output_text, *(o.get("text") for o in said)):
+            if isinstance(text, str) and text:
+                out.append(TextDelta(text))
+        raw = first_text(p.stop_reason, p.completion_reason, *(o.get("stop_reason") for o in said))
+        if raw is not None:
+            self.raw_reason, self.reason = raw, self.finish_reason(raw)
+        metrics = p.metrics if isinstance(p.metrics, dict) else {}
+        counts = {
+            "inputTokens": [p.prompt_tokens, p.input_text_token_count,
+                            metrics.get("inputTokenCount")],
+            "outputTokens": [p.generation_tokens, p.total_output_text_token_count,
+                             metrics.get("outputTokenCount")],
+        }  # fmt: skip
+        for name, values in counts.items():
+            told = next((v for v in values if isinstance(v, int)), None)
+            if told is not None:
+                self._usage[name] = told
 
     def _block_delta(self, p: BlockDelta, out: Out) -> None:
         delta, index = p.delta, p.content_block_index
@@ -394,6 +477,39 @@ class BedrockParser(Parser):
         if self._failure is not None:
             raise StreamFailed(self._failure)
 
+    # --- agents ---------------------------------------------------------------------------------
+
+    def _agent_text(self, p: Chunk, out: Out) -> None:
+        """There is no end mark: once something was said, the end of the body is the end."""
+        try:
+            text = base64.b64decode(p.bytes or "", validate=True).decode()
+        except ValueError:
+            return self.unknown({"chunk": p.bytes}, "text", out)
+        self.reason = self.reason or "stop"
+        if text:
+            out.append(TextDelta(text))
+        for cited in items_of((p.attribution or {}).get("citations")) if p.attribution else ():
+            out.append(Citation(0, cited))
+
+    def _return_control(self, p: ReturnControl, out: Out) -> None:
+        """The agent waits for what these calls give."""
+        self.reason = "tool_calls"
+        for said in items_of(p.invocation_inputs):
+            kind, called = (
+                next(iter(said.items()), ("", {})) if isinstance(said, dict) else ("", {})
+            )
+            if kind not in INVOCATIONS or not isinstance(called, dict):
+                self.unknown({"returnControl": said}, "invocation", out)
+                continue
+            name, arguments = INVOCATIONS[kind](called)
+            beside = {k: v for k, v in called.items() if isinstance(v, str)}
+            echo = {"invocationId": p.invocation_id, **beside}
+            text = json_bytes(arguments).decode()
+            self.calls.whole(out, text, FUNCTION, 0, None, None, name, echo, said)
+
+    def _files(self, p: Any, out: Out) -> None:
+        out.append(Unrecognized("media/files", p))
+
     # --- failures -------------------------------------------------------------------------------
 
     def _exception(self, p: ExceptionFrame, out: Out) -> None:
@@ -418,7 +534,8 @@ class BedrockParser(Parser):
         raw = self._usage
         if not raw:
             return None
-        cached, written = count(raw, "cacheReadInputTokens"), count(raw, "cacheWriteInputTokens")
+        cached = first_count(raw, ("cacheReadInputTokens",), ("cacheReadInputTokenCount",))
+        written = first_count(raw, ("cacheWriteInputTokens",), ("cacheWriteInputTokenCount",))
         fresh = count(raw, "inputTokens")  # this wire does not count cached tokens as input
         return Usage(
             None if fresh is None else fresh + (cached or 0) + (written or 0),
@@ -426,6 +543,130 @@ class BedrockParser(Parser):
         )  # fmt: skip
 
     KINDS: ClassVar[dict[type, Handler]] = {Frame: _frame}
+
+
+# --- wires inside -------------------------------------------------------------------------------
+
+
+class _Enveloped(Parser):
+    """What the service says around the wire of a model; put before that wire's parser."""
+
+    STARTS = BedrockParser.STARTS
+    MARKED = False  # not all models say their end mark here
+    _metrics: dict[str, Any] = {}
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return BedrockParser.framer(start, limit)
+
+    def hear(self, data: bytes, event: str, out: Out) -> None:
+        if data.startswith((b'{"chunk":', b'{":')):
+            _outside(data)
+            self._doubt(None, "a chunk could not be unpacked")
+        try:
+            data = self._without_metrics(data) if METRICS.encode() in data else data
+            data = _as_chat(data) if _is_odd_chat(data) else data
+        except msgspec.MsgspecError:
+            pass  # it is odd in other ways, too
+        super().hear(data, event, out)
+
+    def _without_metrics(self, data: bytes) -> bytes:
+        fields = msgspec.json.decode(data, type=dict[str, Raw])
+        metrics = self.sound(fields.pop(METRICS, Raw(b"{}")))[0]
+        self._metrics = metrics if isinstance(metrics, dict) else {}
+        return msgspec.json.encode(fields)
+
+    def usage(self) -> Usage | None:
+        heard, raw = super().usage(), self._metrics
+        if heard is not None or not raw:
+            return heard
+        return Usage(count(raw, "inputTokenCount"), count(raw, "outputTokenCount"), raw=raw)
+
+
+class _Outside(msgspec.Struct):
+    exception: ExceptionFrame | None = msgspec.field(default=None, name=EXCEPTION)
+    error: ErrorFrame | None = msgspec.field(default=None, name=ERROR)
+    broken: Any = msgspec.field(default=None, name=BROKEN)
+
+
+def _outside(data: bytes) -> None:
+    """A failure of the service, or of its framing, whatever it was sending."""
+    said = msgspec.json.decode(data, type=_Outside)
+    if said.exception is not None:
+        raise StreamFailed(_failure(said.exception.type, said.exception.payload))
+    if said.error is not None:
+        raise StreamFailed(_failure(said.error.code, said.error.message))
+    if said.broken is not None:
+        raise StreamFailed(Failure("protocol", str(said.broken)))
+
+
+def _around(wire: type[Parser]) -> type[Parser]:
+    def decode(data: bytes) -> Any:
+        if METRICS.encode() in data or _is_odd_chat(data):
+            raise msgspec.DecodeError("the service added to it: to be read with care")
+        return wire.decode(data)
+
+    return type(f"Enveloped{wire.__name__}", (_Enveloped, wire), {"decode": staticmethod(decode)})
+
+
+# Chat as the service writes it for some models: whole messages, and another word for the end.
+_CHAT = {"stop_reason": "finish_reason", "message": "delta"}
+
+
+def _is_odd_chat(data: bytes) -> bool:
+    return b'"choices"' in data and b'"stop_reason"' in data and b'"finish_reason"' not in data
+
+
+def _as_chat(data: bytes) -> bytes:
+    fields = msgspec.json.decode(data, type=dict[str, Raw])
+    choices = msgspec.json.decode(fields["choices"], type=list[dict[str, Raw]])
+    named = [{_CHAT.get(name, name): value for name, value in c.items()} for c in choices]
+    fields["choices"] = Raw(msgspec.json.encode(named))
+    return msgspec.json.encode(fields)
+
+
+# --- calls that an agent leaves to the client ---------------------------------------------------
+
+
+def _function(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    return first_text(said.get("function")), _values(said.get("parameters"))
+
+
+def _api(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The request as it is to be made; an action group has one name for all its requests."""
+    body = said.get("requestBody")
+    content = body.get("content") if isinstance(body, dict) else None
+    bodies = content if isinstance(content, dict) else {}
+    request = {
+        "apiPath": said.get("apiPath"), "httpMethod": said.get("httpMethod"),
+        "parameters": _values(said.get("parameters")),
+        "requestBody": {kind: _values(_properties(b)) for kind, b in bodies.items()},
+    }  # fmt: skip
+    return first_text(said.get("actionGroup")), request
+
+
+def _properties(body: Any) -> Any:
+    return body.get("properties") if isinstance(body, dict) else body
+
+
+def _values(parameters: Any) -> dict[str, Any]:
+    """Values are texts beside the name of their type: what is no text is read as JSON."""
+    named = (
+        p for p in items_of(parameters) if isinstance(p, dict) and isinstance(p.get("name"), str)
+    )
+    return {p["name"]: _value(p.get("type"), p.get("value")) for p in named}
+
+
+def _value(type_: Any, value: Any) -> Any:
+    if type_ == "string" or not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return value
+
+
+INVOCATIONS = {"functionInvocationInput": _function, "apiInvocationInput": _api}
 
 
 def _says(said: msgspec.Struct) -> bool:
@@ -455,6 +696,10 @@ FIELDS: dict[str, Handler] = {
     "message_start": BedrockParser._message_start,
     "message_stop": BedrockParser._message_stop,
     "metadata": BedrockParser._metadata,
+    "chunk": BedrockParser._agent_text,
+    "return_control": BedrockParser._return_control,
+    "trace": BedrockParser._nothing,
+    "files": BedrockParser._files,
     "exception": BedrockParser._exception,
     "error": BedrockParser._error,
     "broken": BedrockParser._broken,
@@ -468,6 +713,7 @@ FIELDS: dict[str, Handler] = {
 }
 _EVENTS = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
+    "chunk", "returnControl", "trace", "files", "generation", "outputText", "outputs",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ from .outputs import Outputs
 from .places import Places
 from .texts import Texts
 
-__all__ = ["ITEMS", "PARSER", "ResponsesParser"]
+__all__ = ["ITEMS", "PARSER", "RETRYABLE", "ResponsesParser"]
 
 Out: TypeAlias = list[Event]
 
@@ -268,9 +268,9 @@ class ResponsesParser(Parser):
         "response.completed",
         "at output_item.done",
     )
-    CALL_TEXTS = ("delta", "arguments", "input", "code")
-    CALL_KEYS = ("item_id", "output_index")
-    CALL_WORDS = (b'"arguments"', b'"call_id"')
+    CALL_TEXTS: ClassVar[tuple[str, ...]] = ("delta", "arguments", "input", "code")
+    CALL_KEYS: ClassVar[tuple[str, ...]] = ("item_id", "output_index")
+    CALL_WORDS: ClassVar[tuple[bytes, ...]] = (b'"arguments"', b'"call_id"')
     QUIRKS = {
         "arguments": ("args.object", even.object_text),
         "output_index": ("wire.shape_odd", even.integer),

@@ -1,0 +1,390 @@
+"""Claude Code: lines of the program's output or of a saved session in, one answer's events out.
+
+    system(init) -> answer* -> result                            stream-json, on standard output
+    answer = stream_event(event of the Messages wire)*            with partial messages; else
+             assistant(message, one block or more of it)+         one line for each block
+             user(tool_result)*                                   what came out of its tools
+    a saved session: assistant and user alike, between lines of the program's own
+
+One answer of the model is one stream, and this parser reads one. The program runs the tools itself,
+so calls run on the provider's side, and what came out of them is told in the stream of the answer that
+called: that is over when it has ended and all its calls are answered. A whole message that is said
+in partial ones as well is a copy. Without partial messages nothing says that an answer has ended, but
+the next thing that happens: another answer, a question of the user, the result.
+
+Whose an answer is stands in its lines: ``parent_tool_use_id`` (``agentId`` in a saved session) is the
+``agent`` of each event; the main one has none. What else a line says is the program's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from ...core import even
+from ...core.calls import Call, Evidence, Kind
+from ...core.parser import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    StreamFailed,
+    StreamOver,
+    first_text,
+    items_of,
+)
+from ...events import Event, TextDelta
+from ...framing import Framer
+from ...framing.lines import Lines
+from ..anthropic.parser import (
+    CALLS,
+    AnthropicParser,
+    BlockStop,
+    MessageStart,
+    MessageStop,
+    Payloads,
+)
+from ..anthropic.parser import ITEMS as BLOCKS
+from .lanes import is_line
+
+__all__ = ["ITEMS", "KNOWN", "PARSER", "SUBTYPES", "ClaudeCodeParser"]
+
+Out: TypeAlias = list[Event]
+
+# --- the lines ----------------------------------------------------------------------------------
+# Of a line that frames an answer we read what is about the answer; the rest is the program's own.
+
+
+class _Line(msgspec.Struct, gc=False):
+    parent_tool_use_id: str | None = None
+    agent_id: str | None = msgspec.field(default=None, name="agentId")
+
+    @property
+    def agent(self) -> str | None:
+        return self.parent_tool_use_id or self.agent_id
+
+
+class StreamEvent(_Line, tag="stream_event", tag_field="type", kw_only=True):
+    event: Payloads
+
+
+class Assistant(_Line, tag="assistant", tag_field="type", kw_only=True):
+    message: Raw
+    error: Any = None
+    is_error: bool | None = msgspec.field(default=None, name="isApiErrorMessage")
+
+
+class User(_Line, tag="user", tag_field="type", kw_only=True):
+    message: Raw
+    is_meta: bool | None = msgspec.field(default=None, name="isMeta")
+
+
+class System(_Line, tag="system", tag_field="type", kw_only=True):
+    subtype: str | None = None
+    tool_use_id: str | None = None
+    status: Any = None
+    description: Any = None
+    usage: Any = None
+    last_tool_name: Any = None
+    summary: Any = None
+
+
+class Progress(_Line, tag="tool_progress", tag_field="type", kw_only=True):
+    tool_use_id: str | None = None
+    elapsed_time_seconds: Any = None
+
+
+class Result(_Line, tag="result", tag_field="type", kw_only=True):
+    subtype: str | None = None
+    is_error: bool | None = None
+    result: Any = None
+    errors: Any = None
+    stop_reason: str | None = None
+    api_error_status: Any = None
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    id: str | None = None
+    model: str | None = None
+
+
+class _Event(msgspec.Struct, frozen=True):
+    message: _Opening = _Opening()
+
+
+class _Header(msgspec.Struct):
+    event: _Event = _Event()
+    message: _Opening = _Opening()
+
+
+# Lines that are known and of no use to us: of the output, of the SDKs, of saved sessions.
+KNOWN = (
+    "agent-name", "ai-title", "attachment", "auth_status", "control_cancel_request",
+    "control_request", "control_response", "conversation_reset", "custom-title",
+    "file-history-snapshot", "keep_alive", "last-prompt", "mode", "permission-mode", "pr-link",
+    "progress", "prompt_suggestion", "queue-operation", "rate_limit_event", "summary", "tag",
+    "tool_use_summary", "transcript_mirror",
+)  # fmt: skip
+# What lines of ``system`` are about, and what they say of the call that they name.
+SUBTYPES = {
+    "task_started": "started",
+    "task_progress": "progress",
+    "task_notification": "ended",
+}
+
+ITEMS = tuple(item._replace(runs_on="provider") for item in BLOCKS)
+_RUN_THERE = {type_: Kind(kind.family, "provider") for type_, kind in CALLS.items()}
+_SYNTHETIC = "<synthetic>"  # the model of what the program itself says
+_NEXT = "the next answer began before this one had ended"
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class ClaudeCodeParser(AnthropicParser):
+    """One answer, and what came out of its calls."""
+
+    name = "claude_code"
+    END = "message_stop and the results of all calls, the next answer, or the result"
+    MARKED = False
+    CALLED = _RUN_THERE
+    EVIDENCE = Evidence(
+        "content_block_stop of its index, or its whole block in an assistant line",
+        "nothing; the assistant line beside partial messages may be changed by the program",
+        "a known stop_reason, or what can only follow an answer: a result, the next one",
+        "at content_block_stop, or at its assistant line",
+    )
+    CALL_TEXTS = ("event.delta.partial_json",)
+    CALL_KEYS = ("event.index", "event.content_block", "message")
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "event.index": ("wire.shape_odd", even.integer)
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._agent: str | None = None
+        self._message: str | None = None  # the id of the answer
+        self._partial = False  # it is told in pieces
+        self._stopped = False  # … and they have ended
+        self._next = 0  # the index of the next whole block
+        self._answered: set[str] = set()
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return Lines(limit)
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        return is_line(payload)
+
+    def heading(self, data: bytes) -> Heading:
+        header = msgspec.json.decode(data, type=_Header)
+        said = header.event.message if header.event.message.id else header.message
+        return Heading(said.model, said.id)
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        event = payload.get("event")
+        return super().calls_named(event) if isinstance(event, dict) else None
+
+    # --- in pieces ------------------------------------------------------------------------------
+
+    def _stream_event(self, p: StreamEvent, out: Out) -> None:
+        event, since = p.event, len(out)
+        if self._is_of_another(p):
+            return
+        if type(event) is MessageStart:
+            if self._message is not None or self._partial:
+                self._end(cut=_NEXT)
+            self._partial, self._message = True, _id_of(event.message)
+        self._agent = p.agent
+        try:
+            INNER[type(event)](self, event, out)
+        finally:
+            self._sign(out, since)
+
+    def _sign(self, out: Out, since: int) -> None:
+        """Who spoke stands on every event that can say it."""
+        if self._agent is None:
+            return
+        for at in range(since, len(out)):
+            if hasattr(out[at], "agent"):
+                out[at] = msgspec.structs.replace(out[at], agent=self._agent)
+
+    def _message_stop(self, p: MessageStop, out: Out) -> None:
+        if self.reason is None:  # said to be over, but never how
+            self.reason = self.finish_reason(None)
+        self._stopped = True
+        if not self._unanswered():
+            raise StreamOver
+
+    def _unanswered(self) -> bool:
+        return any(call.id not in self._answered for call in self.calls.all)
+
+    # --- whole messages -------------------------------------------------------------------------
+
+    def _is_of_another(self, p: StreamEvent | Assistant) -> bool:
+        """Agents speak at the same time: each answer is a stream, and this one is begun."""
+        other = (self._partial or self._message is not None) and p.agent != self._agent
+        if other:
+            self.scribe.note("stream.of_another", agent=p.agent)
+        return other
+
+    def _assistant(self, p: Assistant, out: Out) -> None:
+        if self._is_of_another(p):
+            return
+        said, _ = self.sound(p.message)
+        message = said if isinstance(said, dict) else {}
+        self._refused(p, message)
+        id = _id_of(message)
+        if self._message is not None and id != self._message:
+            self._end(cut=_NEXT)
+        if self._partial:
+            return  # a copy
+        since, self._message, self._agent = len(out), id, p.agent
+        self._count(message.get("usage"))
+        try:
+            self._blocks_of(p.message, message, out)
+        finally:
+            self._sign(out, since)
+        if raw := first_text(message.get("stop_reason")):
+            self.raw_reason, self.reason = raw, self.finish_reason(raw)
+
+    def _blocks_of(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
+        exact = _exact_blocks(bytes(raw))
+        for at, block in enumerate(items_of(message.get("content"))):
+            text = exact[at] if at < len(exact) else b"{}"
+            self._start_block(block, text, self._next, out)
+            self._block_stop(BlockStop(self._next), out)
+            self._next += 1
+        self.calls.lossy = ""
+
+    def _refused(self, p: Assistant, message: dict[str, Any]) -> None:
+        """What the program says in the model's place: that it could not be asked."""
+        if not (p.error or p.is_error or message.get("model") == _SYNTHETIC):
+            return
+        texts = [b.get("text") for b in items_of(message.get("content")) if isinstance(b, dict)]
+        code = first_text(p.error)
+        what = first_text(*texts, code) or "the program could not ask the model"
+        raise StreamFailed(Failure("provider_error", what, code, code in _RETRYABLE))
+
+    # --- what came out --------------------------------------------------------------------------
+
+    def _user(self, p: User, out: Out) -> None:
+        said, _ = self.sound(p.message)
+        self.calls.lossy = ""
+        content = said.get("content") if isinstance(said, dict) else None
+        results = [b for b in items_of(content) if isinstance(b, dict) and _is_result(b)]
+        if p.agent != self._agent:
+            if any(block.get("tool_use_id") == self._agent for block in results):
+                self._end()  # the call that this agent is, is answered
+            return
+        if not results and not p.is_meta and self._message is not None and not self._partial:
+            self._end()
+        for block in results:
+            self._result(block, out)
+        if self._stopped and not self._unanswered():
+            raise StreamOver
+
+    def _result(self, block: dict[str, Any], out: Out) -> None:
+        super()._result(block, out)
+        self._answered.add(str(block.get("tool_use_id")))
+
+    def _progress(self, p: System | Progress, out: Out) -> None:
+        ended = isinstance(p, System) and p.subtype == "task_notification"
+        if ended and p.tool_use_id and p.tool_use_id == self._agent:
+            self._end()  # of this very agent
+        call = self.calls.by_id(0, p.tool_use_id or "")
+        if call is None:
+            return
+        if isinstance(p, Progress):
+            said: dict[str, Any] = {"elapsed_time_seconds": p.elapsed_time_seconds}
+            self.calls.progress(out, call, "progress", said)
+        elif p.subtype in SUBTYPES:
+            fields = ("status", "description", "summary", "last_tool_name", "usage")
+            said = {f: v for f in fields if (v := getattr(p, f)) is not None}
+            self.calls.progress(out, call, SUBTYPES[p.subtype], said)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _end(self, cut: str = "") -> None:
+        """What came can only follow an answer that is over."""
+        if self._partial and not self._stopped:
+            why = cut or "the program went on before the answer had ended"
+            raise StreamFailed(Failure("truncated", why, None, True))
+        if self.reason is None:
+            self.reason = "tool_calls" if self.calls.all else "stop"
+        raise StreamOver
+
+    def _over(self, p: Result, out: Out) -> None:
+        errors = [e for e in items_of(p.errors) if isinstance(e, str)]
+        if p.is_error and (self._message is None or (self._partial and not self._stopped)):
+            what = first_text(p.result, "; ".join(errors), p.subtype) or "the program failed"
+            status = p.api_error_status
+            code = str(status) if isinstance(status, int) else p.subtype
+            raise StreamFailed(Failure("provider_error", what, code))
+        if self.reason is None and p.stop_reason and not self._partial and self._agent is None:
+            self.raw_reason, self.reason = p.stop_reason, self.finish_reason(p.stop_reason)
+        if self._message is None and isinstance(p.result, str) and p.result:
+            out.append(TextDelta(p.result))  # of a command of the program: no model was asked
+        self._end()
+
+    def _silent(self, p: Any, out: Out) -> None:
+        """Known, and of no use to us."""
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        StreamEvent: _stream_event,
+        Assistant: _assistant,
+        User: _user,
+        System: _progress,
+        Progress: _progress,
+        Result: _over,
+    }
+
+
+_RETRYABLE = {"rate_limit", "server_error", "overloaded"}
+
+
+def _is_result(block: dict[str, Any]) -> bool:
+    return block.get("type") == "tool_result"
+
+
+def _id_of(message: Any) -> str | None:
+    return first_text(message.get("id")) if isinstance(message, dict) else None
+
+
+class _Message(msgspec.Struct):
+    content: list[Raw] = []
+
+
+def _exact_blocks(message: bytes) -> list[bytes]:
+    """The texts of a message's blocks, in which arguments stand as they came."""
+    try:
+        return [bytes(raw) for raw in msgspec.json.decode(message, type=_Message).content]
+    except msgspec.MsgspecError:
+        return []
+
+
+def _kinds() -> dict[type, Handler]:
+    silent = {
+        msgspec.defstruct(tag, (), bases=(_Line,), tag=tag, tag_field="type", gc=False):
+            ClaudeCodeParser._silent
+        for tag in KNOWN
+    }  # fmt: skip
+    return {**ClaudeCodeParser.KINDS, **silent}
+
+
+def _any_of(kinds: Any) -> Any:
+    union: Any = None
+    for kind in kinds:
+        union = kind if union is None else union | kind
+    return union
+
+
+# What is inside of ``stream_event``.
+INNER: dict[type, Handler] = {**AnthropicParser.KINDS, MessageStop: ClaudeCodeParser._message_stop}
+ClaudeCodeParser.KINDS = _kinds()
+_decode: Decode = msgspec.json.Decoder(_any_of(ClaudeCodeParser.KINDS)).decode
+ClaudeCodeParser.decode = staticmethod(_decode)
+
+PARSER = ClaudeCodeParser

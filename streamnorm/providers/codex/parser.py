@@ -1,0 +1,447 @@
+"""Codex: lines of ``codex exec --json`` or of a rollout in, one turn's events out.
+
+    thread.started -> turn*                                       on standard output
+    turn = turn.started -> item* -> turn.completed | turn.failed          error: anywhere
+    item = item.started -> item.updated* -> item.completed        or item.completed alone
+
+    session_meta -> turn*                                         a rollout, a saved session
+    turn = event_msg(task_started) -> (response_item | event_msg)* -> event_msg(task_complete)
+
+One turn of the program is one stream, and this parser reads one: standard output does not say where one
+answer of the model ends and the next begins. The program runs the tools itself, so calls run on the
+provider's side, and what came out of them is told behind them. An item of standard output says a call
+and what came out of it; a rollout has the items of the Responses wire, which are read by its parser.
+What the program says of itself beside the items repeats them, and is not read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from ...core.calls import Evidence, Kind
+from ...core.parser import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    StreamFailed,
+    StreamOver,
+    count,
+    first_text,
+    plain,
+)
+from ...core.row import Item
+from ...events import Event, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...framing import Framer
+from ...framing.lines import Lines
+from ..openai_responses.items import TOOLS, Tool, tools_by_type
+from ..openai_responses.parser import RETRYABLE, ResponsesParser
+
+__all__ = ["ITEMS", "KNOWN", "PARSER", "CodexParser", "Step"]
+
+Out: TypeAlias = list[Event]
+
+# --- the lines ----------------------------------------------------------------------------------
+# Of a line that frames an item we read what is about the item; the rest is the program's own.
+
+
+class _Line(msgspec.Struct, gc=False, kw_only=True):
+    """One line."""
+
+
+class _OfStep(_Line):
+    item: Raw
+
+
+class StepStarted(_OfStep, tag="item.started", tag_field="type"):
+    pass
+
+
+class StepUpdated(_OfStep, tag="item.updated", tag_field="type"):
+    pass
+
+
+class StepCompleted(_OfStep, tag="item.completed", tag_field="type"):
+    pass
+
+
+class TurnCompleted(_Line, tag="turn.completed", tag_field="type"):
+    usage: dict[str, Any] | None = None
+
+
+class TurnFailed(_Line, tag="turn.failed", tag_field="type"):
+    error: Any = None
+
+
+class Error(_Line, tag="error", tag_field="type"):
+    message: Any = None
+
+
+class ResponseItem(_Line, tag="response_item", tag_field="type"):
+    payload: Raw
+
+
+class EventMsg(_Line, tag="event_msg", tag_field="type"):
+    payload: dict[str, Any] = {}
+
+
+class TurnContext(_Line, tag="turn_context", tag_field="type"):
+    pass
+
+
+class TokenUsage(_Line, tag="token_usage_record", tag_field="type"):
+    payload: dict[str, Any] = {}
+
+
+class _Placed(NamedTuple):
+    """An item as the Responses wire says that it is done."""
+
+    item: Raw
+    output_index: int
+
+
+class _About(msgspec.Struct, frozen=True):
+    type: str | None = None
+    turn_id: str | None = None
+    model: str | None = None
+
+
+class _Header(msgspec.Struct):
+    payload: _About = _About()
+
+
+# Lines that are known and of no use to us.
+KNOWN = (
+    "compacted", "inter_agent_communication", "session_meta", "session_state", "thread.started",
+    "turn.started", "world_state",
+)  # fmt: skip
+
+
+# --- the types of items -------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """One type of item on standard output that calls a tool, and what of it is what.
+
+    ``early``: it says all of its call when it starts; else when it is completed.
+    """
+
+    type: str
+    family: str
+    arguments: tuple[str, ...]  # the fields that make an object, or the one that is an object
+    output: tuple[str, ...]
+    early: bool = False
+    name_field: str = ""  # else it is called as its type
+
+    @property
+    def item(self) -> Item:
+        return Item(self.type, self.family, "call+output", "provider", "conflated", "item.id",
+                    "fields " + " ".join(self.arguments))  # fmt: skip
+
+
+STEPS = (
+    Step("command_execution", "local-shell", ("command",), ("aggregated_output", "exit_code"), True),
+    Step("file_change", "apply-patch", ("changes",), ("status",)),
+    Step("mcp_tool_call", "mcp", ("arguments",), ("result", "error"), True, "tool"),
+    Step("collab_tool_call", "multi-agent", ("sender_thread_id", "receiver_thread_ids", "prompt"),
+         ("agents_states",), True, "tool"),
+    Step("web_search", "web-search", ("query", "action"), ()),
+    Step("todo_list", "plan", ("items",), ()),
+)  # fmt: skip
+_STEPS = {step.type: step for step in STEPS}
+_FAILED = {"failed", "declined"}
+_THERE = tuple(tool._replace(runs_on="provider") for tool in TOOLS)
+# What the program adds to items of the wire.
+_ADDED = ("internal_chat_message_metadata_passthrough", "metadata")
+
+ITEMS = (*(step.item for step in STEPS), *(tool.item for tool in _THERE))
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class CodexParser(ResponsesParser):
+    """One turn."""
+
+    name = "codex"
+    END = "turn.completed or turn.failed; task_complete or turn_aborted in a rollout"
+    TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(_THERE)
+    EVIDENCE = Evidence(
+        "its item: item.completed, item.started of a command; response_item in a rollout",
+        "nothing",
+        "turn.completed, task_complete",
+        "at its item",
+    )
+    CALL_TEXTS = ()
+    CALL_KEYS = ("item", "payload")
+    CALL_WORDS = (b'"arguments"', b'"call_id"', b'"command"')
+    QUIRKS = {}
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._part = 0
+        self._steps: dict[str, Any] = {}  # calls by the id of their item
+        self._wrong: Failure | None = None  # what was said to be wrong, last
+        self._total: Any = None
+        self._tasked = False  # the program says when its turns begin and end; it did not always
+        self._answered = False  # the last item was a message
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return Lines(limit)
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        kind = str(payload.get("type", ""))
+        if kind in ("response_item", "event_msg", "session_meta", "turn_context"):
+            return isinstance(payload.get("payload"), dict)
+        return kind.startswith(("thread.", "turn.", "item."))
+
+    def heading(self, data: bytes) -> Heading:
+        about = msgspec.json.decode(data, type=_Header).payload
+        return Heading(about.model, about.turn_id)
+
+    # --- standard output ------------------------------------------------------------------------
+
+    def _step_started(self, p: StepStarted, out: Out) -> None:
+        item, _ = self.sound(p.item)
+        step = _step_of(item)
+        if step is not None:
+            self._call_of_step(step, item, p.item, out, whole=step.early)
+        self.calls.lossy = ""
+
+    def _step_updated(self, p: StepUpdated, out: Out) -> None:
+        item, _ = self.sound(p.item)
+        step = _step_of(item)
+        if step is not None:
+            call = self._call_of_step(step, item, p.item, out, whole=False)
+            self.calls.progress(out, call, "updated", _fields(item, step))
+        self.calls.lossy = ""
+
+    def _step_completed(self, p: StepCompleted, out: Out) -> None:
+        item, _ = self.sound(p.item)
+        step = _step_of(item)
+        if step is None:
+            self._said(item, out)
+        else:
+            call = self._call_of_step(step, item, p.item, out, whole=True)
+            output = {f: item[f] for f in step.output if item.get(f) is not None}
+            failed = item.get("status") in _FAILED or item.get("error") is not None
+            if step.output:
+                self.calls.result(
+                    out, output, id=call.id, family=step.family, call=call, is_error=failed
+                )
+        self.calls.lossy = ""
+
+    def _call_of_step(self, step: Step, item: Any, raw: Raw, out: Out, *, whole: bool) -> Any:
+        id = first_text(item.get("id"))
+        call = self._steps.get(id or "")
+        if call is None:
+            name = first_text(item.get(step.name_field)) or step.type
+            kind = Kind(step.family, "provider", id_source="conflated")
+            call = self.calls.open(out, kind, id=id, field="item.id", name=name, seen=item)
+            server = item.get("server")
+            call.echo = {"server": server} if server else None
+            if id:
+                self._steps[id] = call
+        if whole and not call.fragments:
+            self.calls.append(call, _arguments(step, raw), out)
+            self.calls.close(call, out)
+        return call
+
+    def _said(self, item: Any, out: Out) -> None:
+        kind = item.get("type") if isinstance(item, dict) else None
+        text = first_text(item.get("text")) if isinstance(item, dict) else None
+        if kind in _TEXTS:
+            if text:
+                out.append(_TEXTS[kind](text, self._part))
+            self._part += 1
+        elif kind == "error":  # the turn goes on
+            out.append(Unrecognized("item/error", item))
+        else:
+            self.unknown({"type": f"item/{kind}", "item": item}, "item", out)
+
+    def _turn_completed(self, p: TurnCompleted, out: Out) -> None:
+        self._usage = p.usage or {}
+        self._complete_turn()
+
+    def _turn_failed(self, p: TurnFailed, out: Out) -> None:
+        raise StreamFailed(_failure(p.error))
+
+    def _error_said(self, p: Error, out: Out) -> None:
+        """It may try again: what follows tells."""
+        self._wrong = _failure(p.message)
+        out.append(Unrecognized("error", {"type": "error", "message": p.message}))
+
+    def _complete_turn(self) -> None:
+        self.reason, self.raw_reason = "stop", "completed"
+        raise StreamOver
+
+    def end_of_input(self, out: Out) -> None:
+        if self._wrong is not None:
+            raise StreamFailed(self._wrong)
+        if not self._tasked and self._answered:
+            self.reason = "stop"
+
+    # --- rollouts -------------------------------------------------------------------------------
+
+    def _response_item(self, p: ResponseItem, out: Out) -> None:
+        item, raw = self.sound(p.payload)
+        if isinstance(item, dict) and item.get("role") in (None, "assistant"):
+            self._wrong = None  # the model was heard again
+            placed: Any = _Placed(_of_the_wire(raw), self._part)
+            self._item_done(placed, out)
+            self._answered = item.get("type") == "message"
+            self._part += 1
+        self.calls.lossy = ""
+
+    def _event_msg(self, p: EventMsg, out: Out) -> None:
+        handler = EVENTS.get(str(p.payload.get("type")))
+        if handler is not None:
+            handler(self, p.payload, out)
+
+    def _turn_context(self, p: TurnContext, out: Out) -> None:
+        """It comes before the items of a turn: behind some, it is of the next one."""
+        if not self._tasked and self._part:
+            self._complete_turn()
+
+    def _task_started(self, said: dict[str, Any], out: Out) -> None:
+        if self._part:  # the one that was open was left
+            raise StreamFailed(Failure("truncated", "the next turn began before this one ended"))
+        self._tasked = True
+
+    def _task_complete(self, said: dict[str, Any], out: Out) -> None:
+        if said.get("error") is not None:
+            self._wrong = _failure(said["error"])
+        if self._wrong is not None:
+            raise StreamFailed(self._wrong)
+        self._complete_turn()
+
+    def _turn_aborted(self, said: dict[str, Any], out: Out) -> None:
+        why = first_text(said.get("reason")) or "aborted"
+        raise StreamFailed(Failure("cancelled", f"the turn was ended by the user: {why}", why))
+
+    def _error_event(self, said: dict[str, Any], out: Out) -> None:
+        self._wrong = _failure(said.get("message"))
+
+    def _token_count(self, said: dict[str, Any], out: Out) -> None:
+        """How much each answer cost; said again whenever a limit changes."""
+        info = said.get("info")
+        if not isinstance(info, dict) or info.get("total_token_usage") == self._total:
+            return
+        self._total, last = info.get("total_token_usage"), info.get("last_token_usage")
+        if isinstance(last, dict) and not self._usage.get("turn"):
+            for name, n in last.items():
+                if isinstance(n, int):
+                    self._usage[name] = self._usage.get(name, 0) + n
+
+    def _token_usage(self, p: TokenUsage, out: Out) -> None:
+        usage = p.payload.get("turn_token_usage")
+        if isinstance(usage, dict):
+            self._usage = {**usage, "turn": True}
+
+    def _silent(self, p: Any, out: Out) -> None:
+        """Known, and of no use to us."""
+
+    def usage(self) -> Usage | None:
+        raw = {name: n for name, n in self._usage.items() if name != "turn"}
+        return Usage(
+            count(raw, "input_tokens"), count(raw, "output_tokens"),
+            count(raw, "cached_input_tokens"), count(raw, "cache_write_input_tokens"),
+            count(raw, "reasoning_output_tokens"), raw,
+        ) if raw else None  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        StepStarted: _step_started,
+        StepUpdated: _step_updated,
+        StepCompleted: _step_completed,
+        TurnCompleted: _turn_completed,
+        TurnFailed: _turn_failed,
+        Error: _error_said,
+        ResponseItem: _response_item,
+        EventMsg: _event_msg,
+        TurnContext: _turn_context,
+        TokenUsage: _token_usage,
+    }
+
+
+_TEXTS: dict[Any, type[TextDelta] | type[ReasoningDelta]] = {
+    "agent_message": TextDelta,
+    "reasoning": ReasoningDelta,
+}
+# What is read of the events in a rollout; all others say what items say.
+EVENTS: dict[str, Handler] = {
+    "task_started": CodexParser._task_started,
+    "turn_started": CodexParser._task_started,
+    "task_complete": CodexParser._task_complete,
+    "turn_complete": CodexParser._task_complete,
+    "turn_aborted": CodexParser._turn_aborted,
+    "error": CodexParser._error_event,
+    "token_count": CodexParser._token_count,
+}
+
+
+def _step_of(item: Any) -> Step | None:
+    return _STEPS.get(str(item.get("type"))) if isinstance(item, dict) else None
+
+
+def _fields(item: dict[str, Any], step: Step) -> dict[str, Any]:
+    return {f: item[f] for f in (*step.arguments, *step.output) if item.get(f) is not None}
+
+
+_fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def _arguments(step: Step, raw: Raw) -> str:
+    """The arguments as JSON text: an object of the fields, or the one object."""
+    fields = _fields_of(bytes(raw))
+    there = {f: fields[f] for f in step.arguments if bytes(fields.get(f, Raw(b"null"))) != b"null"}
+    if step.arguments == ("arguments",) and there:
+        return bytes(there["arguments"]).decode()
+    return msgspec.json.encode(there).decode()
+
+
+def _of_the_wire(item: bytes) -> Raw:
+    """An item without what the program added to it; the rest of its text as it came."""
+    fields = _fields_of(item)
+    if fields.keys().isdisjoint(_ADDED):
+        return Raw(item)
+    return Raw(msgspec.json.encode({k: v for k, v in fields.items() if k not in _ADDED}))
+
+
+def _failure(error: Any) -> Failure:
+    """What went wrong; the provider's own words are in there as JSON, if it was the provider."""
+    said = error if isinstance(error, dict) else {"message": error}
+    message = first_text(said.get("message"))
+    try:
+        inner = plain((message or "").encode())["error"]
+        code, theirs = first_text(inner.get("code"), inner.get("type")), inner.get("message")
+    except (msgspec.MsgspecError, UnicodeEncodeError, LookupError, TypeError, AttributeError):
+        code, theirs = None, None
+    message = first_text(theirs, message) or "the program reported an error"
+    return Failure("provider_error", message, code, code in RETRYABLE)
+
+
+def _kinds() -> dict[type, Handler]:
+    silent = {
+        msgspec.defstruct(tag, (), bases=(_Line,), tag=tag, tag_field="type", gc=False):
+            CodexParser._silent
+        for tag in KNOWN
+    }  # fmt: skip
+    return {**CodexParser.KINDS, **silent}
+
+
+def _any_of(kinds: Any) -> Any:
+    union: Any = None
+    for kind in kinds:
+        union = kind if union is None else union | kind
+    return union
+
+
+CodexParser.KINDS = _kinds()
+_decode: Decode = msgspec.json.Decoder(_any_of(CodexParser.KINDS)).decode
+CodexParser.decode = staticmethod(_decode)
+
+PARSER = CodexParser

@@ -1,0 +1,223 @@
+"""Claude Code: when an answer is over, whose it is, and what is no answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamnorm.events import Failed, Finish
+from streamnorm.providers.claude_code.parser import KNOWN
+from tests.conftest import broken_of, calls_of, text_of
+from tests.providers.test_programs import told
+
+Line = dict[str, Any]
+
+
+def event(event: Line, agent: str | None = None) -> Line:
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": agent, "session_id": "s"}
+
+
+def start(id: str = "msg_1", agent: str | None = None) -> Line:
+    message = {"id": id, "model": "m", "content": [], "usage": {"input_tokens": 1}}
+    return event({"type": "message_start", "message": message}, agent)
+
+
+def opened(id: str, name: str = "Bash", index: int = 0) -> Line:
+    block = {"type": "tool_use", "id": id, "name": name, "input": {}}
+    return event({"type": "content_block_start", "index": index, "content_block": block})
+
+
+def piece(text: str, index: int = 0) -> Line:
+    delta = {"type": "input_json_delta", "partial_json": text}
+    return event({"type": "content_block_delta", "index": index, "delta": delta})
+
+
+STOP = event({"type": "content_block_stop", "index": 0})
+DELTA = event({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}})
+OVER = event({"type": "message_stop"})
+
+
+def assistant(id: str, *blocks: Line, agent: str | None = None, **more: Any) -> Line:
+    message = {"id": id, "model": "m", "role": "assistant", "content": list(blocks)} | more
+    return {"type": "assistant", "message": message, "parent_tool_use_id": agent}
+
+
+def tool_use(id: str, **arguments: Any) -> Line:
+    return {"type": "tool_use", "id": id, "name": "Bash", "input": arguments}
+
+
+def result(id: str, content: Any = "ok", agent: str | None = None) -> Line:
+    block = {"type": "tool_result", "tool_use_id": id, "content": content}
+    return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": agent}
+
+
+def text(said: str) -> Line:
+    return {"type": "text", "text": said}
+
+
+DONE = {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn"}
+
+
+def test_an_answer_is_over_when_all_its_calls_are_answered():
+    both = [start(), opened("a"), piece("{}"), STOP, opened("b", index=1), piece("{}", 1)]
+    both += [
+        event({"type": "content_block_stop", "index": 1}),
+        DELTA,
+        OVER,
+        result("b"),
+        result("a"),
+    ]
+    ((_, events),) = told("claude_code", both)
+    assert [e.kind for e in events[-4:]] == ["tool_result", "tool_result", "usage", "finish"]
+    assert events[-1] == Finish("tool_calls", "tool_use")
+    ((_, early),) = told("claude_code", both[:-1])  # one is missing: the wire said how it ended
+    assert early[-1] == Finish("tool_calls", "tool_use")
+
+
+def test_an_answer_without_calls_is_over_at_its_end_mark():
+    ends = event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    said = event(
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
+    )
+    ((_, events),) = told("claude_code", [start(), said, ends, OVER])
+    assert (text_of(events), events[-1]) == ("Hi", Finish("stop", "end_turn"))
+
+
+def test_partial_messages_that_the_next_answer_cuts_are_truncated_and_their_call_is_broken():
+    cut, whole = told(
+        "claude_code", [start(), opened("a"), piece('{"command":"rm'), start("msg_2"), OVER]
+    )
+    assert calls_of(cut[1]) == []
+    assert [b.reason for b in broken_of(cut[1])] == ["truncated"]
+    assert isinstance(cut[1][-1], Failed)
+    assert cut[1][-1].reason == "truncated"
+    assert whole[1][0].response_id == "msg_2"
+
+
+def test_a_result_that_calls_the_cut_answer_a_success_is_not_believed():
+    ((_, events),) = told("claude_code", [start(), opened("a"), piece('{"command":"rm'), DONE])
+    assert calls_of(events) == []
+    assert isinstance(events[-1], Failed)
+    assert events[-1].reason == "truncated"
+
+
+def test_whole_messages_of_one_id_are_one_answer_though_results_come_in_between():
+    lines = [
+        assistant("m1", text("Both.")), assistant("m1", tool_use("a", command="x")), result("a"),
+        assistant("m1", tool_use("b", command="y")), result("b"), assistant("m2", text("Done.")), DONE,
+    ]  # fmt: skip
+    first, second = told("claude_code", lines)
+    assert [c.arguments for c in calls_of(first[1])] == [{"command": "x"}, {"command": "y"}]
+    assert first[1][-1] == Finish("tool_calls", None)
+    assert (text_of(second[1]), second[1][-1]) == ("Done.", Finish("stop", "end_turn"))
+
+
+def test_a_whole_message_that_nothing_follows_was_cut():
+    ((_, events),) = told("claude_code", [assistant("m1", text("Let me"))])
+    assert isinstance(events[-1], Failed)
+    assert events[-1].reason == "truncated"
+    ((_, saved),) = told("claude_code", [assistant("m1", text("Bye."), stop_reason="end_turn")])
+    assert saved[-1] == Finish("stop", "end_turn")
+
+
+def test_arguments_are_those_of_the_line_to_the_last_digit():
+    line = json.dumps(assistant("m1", tool_use("a", n=1)))
+    line = line.replace('{"n": 1}', '{"n": 1.10, "big": 12345678901234567890123}')
+    ((_, events),) = told("claude_code", [line, DONE])
+    (call,) = calls_of(events)
+    assert call.raw == '{"n": 1.10, "big": 12345678901234567890123}'
+    assert call.arguments["big"] == 12345678901234567890123
+
+
+def test_the_copy_beside_partial_messages_is_not_told_again():
+    copy = assistant("msg_1", tool_use("a", command="other"))
+    lines = [start(), opened("a"), piece('{"command":"x"}'), copy, STOP, DELTA, OVER, result("a")]
+    ((_, events),) = told("claude_code", lines)
+    assert [c.arguments for c in calls_of(events)] == [{"command": "x"}]
+
+
+def test_an_agent_below_is_over_when_the_call_that_it_is_has_its_result():
+    lines = [
+        assistant("m1", tool_use("t")), assistant("s1", text("Below."), agent="t"), result("t", "Below."),
+        assistant("m2", text("Above.")), DONE,
+    ]  # fmt: skip
+    streams = told("claude_code", lines)
+    assert [(lane, text_of(events), events[-1].kind) for lane, events in streams] == [
+        (None, "", "finish"), ("t", "Below.", "finish"), (None, "Above.", "finish"),
+    ]  # fmt: skip
+    below = streams[1][1]
+    assert {e.agent for e in below if e.kind == "text_delta"} == {"t"}
+
+
+def test_an_agent_in_the_background_is_over_when_that_is_said():
+    note = {
+        "type": "system",
+        "subtype": "task_notification",
+        "tool_use_id": "t",
+        "status": "completed",
+    }
+    lines = [
+        assistant("m1", tool_use("t")), result("t", "launched"), assistant("m2", text("Meanwhile.")),
+        assistant("s1", text("Below."), agent="t"), note, DONE,
+    ]  # fmt: skip
+    ends = {lane or text_of(events): events[-1].kind for lane, events in told("claude_code", lines)}
+    assert ends == {"": "finish", "Meanwhile.": "finish", "t": "finish"}
+
+
+def test_lines_of_the_program_in_between_change_nothing():
+    beside = [{"type": kind, "sessionId": "s"} for kind in KNOWN]
+    beside += [{"type": "system", "subtype": "status", "status": "requesting"}]
+    lines = [start(), opened("a"), piece('{"command":"x"}'), STOP, DELTA, OVER, result("a")]
+    mixed = [line for pair in zip(lines, [*beside] * 2, strict=False) for line in pair]
+    assert told("claude_code", mixed) == told("claude_code", lines)
+
+
+def test_what_the_program_says_in_the_place_of_the_model_is_a_failure():
+    said = assistant("x", text("API Error: Rate limited"), model="<synthetic>") | {
+        "error": "rate_limit"
+    }
+    ((_, events),) = told(
+        "claude_code", [said, {"type": "result", "subtype": "success", "is_error": True}]
+    )
+    assert events[-1] == Failed("provider_error", "API Error: Rate limited", True, "rate_limit")
+
+
+def test_a_session_that_fails_before_any_answer_is_one_failed_stream():
+    over = {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "errors": ["No."],
+    }
+    ((_, events),) = told("claude_code", [{"type": "system", "subtype": "init"}, over])
+    assert events[-1] == Failed("provider_error", "No.", False, "error_during_execution")
+
+
+def test_a_command_of_the_program_is_told_as_text():
+    ((_, events),) = told("claude_code", [DONE | {"result": "Total cost: $0"}])
+    assert (text_of(events), events[-1].kind) == ("Total cost: $0", "finish")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        piece("x") | {"event": {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta"}}},
+        piece("x") | {"event": {"type": "content_block_delta", "delta": {"type": "input_json_delta",
+                                "partial_json": 7}}},
+        piece("x") | {"event": None},
+    ],
+)  # fmt: skip
+def test_a_damaged_piece_breaks_the_call(damaged):
+    lines = [start(), opened("a"), piece('{"command":'), damaged, piece('"x"}'), STOP, DELTA, OVER]
+    ((_, events),) = told("claude_code", [*lines, result("a"), DONE])
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_a_line_that_is_no_json_fails_the_answers_that_are_open():
+    ((_, events),) = told("claude_code", [start(), opened("a"), piece("{}"), '{"type":"stream_ev'])
+    assert calls_of(events) == []
+    assert isinstance(events[-1], Failed)
+    assert events[-1].reason == "protocol"

@@ -1,0 +1,171 @@
+"""Codex: the items of a turn, on standard output and in a rollout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamnorm.events import Failed, Finish
+from tests.conftest import broken_of, calls_of, text_of
+from tests.providers.test_programs import told
+
+Line = dict[str, Any]
+
+
+def item(when: str, type_: str, id: str = "item_0", **fields: Any) -> Line:
+    return {"type": f"item.{when}", "item": {"id": id, "type": type_, **fields}}
+
+
+def saved(payload: Line) -> Line:
+    return {"timestamp": "t", "type": "response_item", "payload": payload}
+
+
+def happened(kind: str, **fields: Any) -> Line:
+    return {"timestamp": "t", "type": "event_msg", "payload": {"type": kind, **fields}}
+
+
+BEGIN, END = {"type": "turn.started"}, {"type": "turn.completed", "usage": {"input_tokens": 3}}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
+
+
+def one(lines: list[Line]) -> list[Any]:
+    ((_, events),) = told("codex", lines)
+    return events
+
+
+def test_a_command_that_was_running_when_the_program_died_is_told_as_it_ran():
+    lines = [BEGIN, item("started", "command_execution", command="sleep 9", status="in_progress")]
+    events = one(lines)
+    assert [c.arguments for c in calls_of(events)] == [{"command": "sleep 9"}]
+    assert isinstance(events[-1], Failed)
+    assert events[-1].reason == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "family", "arguments", "output", "is_error"),
+    [
+        ({"type": "file_change", "changes": [{"path": "a", "kind": "add"}], "status": "completed"},
+         "file_change", "apply-patch", {"changes": [{"path": "a", "kind": "add"}]},
+         {"status": "completed"}, False),
+        ({"type": "mcp_tool_call", "server": "s", "tool": "look", "arguments": {"a": 1},
+          "error": {"message": "no"}, "status": "failed"},
+         "look", "mcp", {"a": 1}, {"error": {"message": "no"}}, True),
+        ({"type": "collab_tool_call", "tool": "spawn_agent", "prompt": "p", "agents_states": {},
+          "status": "completed"}, "spawn_agent", "multi-agent", {"prompt": "p"}, {"agents_states": {}},
+         False),
+    ],
+)  # fmt: skip
+def test_an_item_is_a_call_and_what_came_out(fields, name, family, arguments, output, is_error):
+    type_ = fields.pop("type")
+    events = one([BEGIN, item("completed", type_, **fields), END])
+    (call,) = calls_of(events)
+    assert (call.name, call.family, call.arguments, call.runs_on) == (
+        name,
+        family,
+        arguments,
+        "provider",
+    )
+    (result,) = [e for e in events if e.kind == "tool_result"]
+    assert (result.output, result.is_error, result.call) == (output, is_error, call.call)
+
+
+def test_a_search_says_its_query_when_it_is_completed():
+    events = one(
+        [
+            BEGIN,
+            item("started", "web_search", query=""),
+            item("completed", "web_search", query="q"),
+            END,
+        ]
+    )
+    assert [c.arguments for c in calls_of(events)] == [{"query": "q"}]
+
+
+def test_a_plan_that_changes_is_a_call_that_goes_on():
+    todo, done = [{"text": "a", "completed": False}], [{"text": "a", "completed": True}]
+    lines = [item("started", "todo_list", items=todo), item("updated", "todo_list", items=done)]
+    events = one([BEGIN, *lines, item("completed", "todo_list", items=done), END])
+    assert [e.payload for e in events if e.kind == "tool_progress"] == [{"items": done}]
+    assert [c.arguments for c in calls_of(events)] == [{"items": done}]
+
+
+def test_an_error_after_which_the_program_tries_again_is_no_end():
+    again = {"type": "error", "message": "Reconnecting... 1/5"}
+    events = one([BEGIN, again, item("completed", "agent_message", text="Hi."), END])
+    assert (text_of(events), events[-1]) == ("Hi.", Finish("stop", "completed"))
+
+
+def test_an_error_after_which_nothing_comes_is_why_the_turn_failed():
+    assert one([BEGIN, {"type": "error", "message": "gone"}])[-1] == Failed(
+        "provider_error", "gone"
+    )
+
+
+def test_the_providers_own_words_are_taken_out_of_a_failure():
+    said = '{"error":{"message":"Slow down.","type":"requests","code":"rate_limit_exceeded"}}'
+    events = one([BEGIN, {"type": "turn.failed", "error": {"message": said}}])
+    assert events[-1] == Failed("provider_error", "Slow down.", True, "rate_limit_exceeded")
+
+
+def test_an_unknown_item_is_passed_on_whole():
+    events = one([BEGIN, item("completed", "hologram", beam=1), END])
+    (odd,) = [e for e in events if e.kind == "unrecognized"]
+    assert (odd.wire_kind, odd.payload["item"]["beam"]) == ("item/hologram", 1)
+
+
+def test_a_turn_that_the_user_ended_is_cancelled():
+    begun = happened("task_started", turn_id="t")
+    events = one([begun, saved(SAID), happened("turn_aborted", reason="interrupted", turn_id="t")])
+    assert (events[-1].kind, events[-1].reason, events[-1].code) == (
+        "failed",
+        "cancelled",
+        "interrupted",
+    )
+
+
+def test_a_turn_that_was_left_is_truncated():
+    first, second = told("codex", [
+        happened("task_started", turn_id="1"), saved(SAID), happened("task_started", turn_id="2"),
+        saved(SAID), happened("task_complete", turn_id="2"),
+    ])  # fmt: skip
+    assert (first[1][-1].kind, second[1][-1].kind) == ("failed", "finish")
+
+
+def test_a_rollout_without_marks_is_cut_at_the_next_context():
+    context = {"type": "turn_context", "payload": {"model": "m"}}
+    asked = saved({"type": "message", "role": "user", "content": []})
+    first, second = told("codex", [context, asked, saved(SAID), context, asked, saved(SAID)])
+    assert (first[1][-1].kind, second[1][-1].kind) == ("finish", "finish")
+    assert (text_of(first[1]), text_of(second[1])) == ("Hi.", "Hi.")
+    assert first[1][0].model == "m"
+
+
+def test_a_rollout_without_marks_that_ends_behind_a_call_was_cut():
+    context = {"type": "turn_context", "payload": {"model": "m"}}
+    call = saved({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"})
+    assert one([context, call])[-1].reason == "truncated"
+
+
+def test_what_the_program_adds_to_an_item_is_no_input_of_a_call():
+    added = {"internal_chat_message_metadata_passthrough": {"turn_id": "t"}}
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", **added}
+    output = {"type": "function_call_output", "call_id": "c", "output": "ok", **added}
+    begun = happened("task_started", turn_id="t")
+    events = one([begun, saved(call), saved(output), happened("task_complete", turn_id="t")])
+    assert [c.arguments for c in calls_of(events)] == [{}]
+    assert broken_of(events) == []
+
+
+def test_the_cost_of_a_turn_is_that_of_its_answers():
+    begun, over = happened("task_started", turn_id="t"), happened("task_complete", turn_id="t")
+
+    def count(total: int, last: int) -> Line:
+        usage = {
+            "total_token_usage": {"input_tokens": total},
+            "last_token_usage": {"input_tokens": last},
+        }
+        return happened("token_count", info=usage)
+
+    events = one([begun, saved(SAID), count(9, 4), count(9, 4), count(12, 3), over])
+    assert [e.input for e in events if e.kind == "usage"] == [7]

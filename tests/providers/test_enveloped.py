@@ -1,0 +1,212 @@
+"""Other wires inside of Bedrock's frames and SageMaker's, and what agents leave to the client."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from streamnorm import Normalizer, normalize
+from streamnorm.events import Failed, Finish
+from streamnorm.framing.aws import write_frame
+from streamnorm.providers.detect import by_address
+from streamnorm.testing import call, cut, finish, say, script, think, usage
+from tests.conftest import broken_of, calls_of, rechunked, text_of, tr
+
+TALK = script(
+    think("Hm."), say("Höfn 🌊."), call("get_tides", harbour="Höfn", days=3), usage(9, 4), finish()
+)
+INNER = ("anthropic", "openai_chat", "cohere")
+
+
+def frame(kind: str, payload: Any, message_type: str = "event") -> bytes:
+    key = ":event-type" if message_type == "event" else ":exception-type"
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    kind_of = "octet-stream" if isinstance(payload, bytes) else "json"
+    headers = {key: kind, ":content-type": f"application/{kind_of}", ":message-type": message_type}
+    return write_frame(headers, data)
+
+
+def chunk(inner: bytes | dict[str, Any], **more: Any) -> bytes:
+    data = inner if isinstance(inner, bytes) else json.dumps(inner).encode()
+    return frame("chunk", {"bytes": base64.b64encode(data).decode(), "p": "abc"} | more)
+
+
+def payloads(body: bytes) -> list[bytes]:
+    lines = [line[6:] for line in body.splitlines() if line.startswith(b"data: {")]
+    return [line for line in lines if line.endswith(b"}")]  # one that was cut is not sent
+
+
+def spoken(script_: Any, wire: str) -> Any:
+    """Cohere has no reasoning in scripts of ours for every step; what it can say is said."""
+    return script_ if wire != "cohere" else script(*script_.steps[1:])
+
+
+@pytest.mark.parametrize("wire", INNER)
+def test_a_wire_in_the_envelope_is_told_as_it_is_alone(wire):
+    body = spoken(TALK, wire).bytes(wire)
+    alone = Normalizer(wire, seed="tests")
+    expected = alone.feed(body) + alone.close()
+    assert tr("bedrock", b"".join(map(chunk, payloads(body)))) == expected
+    assert tr("auto", b"".join(map(chunk, payloads(body)))) == expected
+    assert tr(wire, b"".join(map(chunk, payloads(body)))) == expected  # named, it is found inside
+    assert expected[0].provider == wire
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat", "tgi"])
+def test_stretches_of_a_body_are_told_as_it_is_alone(wire):
+    talk = script(say("Höfn 🌊."), finish()) if wire == "tgi" else TALK
+    talk = talk if wire != "openai_chat" else script(*talk.steps[1:])
+    body = talk.bytes(wire)
+    alone = Normalizer(wire, seed="tests")
+    expected = alone.feed(body) + alone.close()
+    for sizes in ((1,), (7, 3, 61), (1000,)):
+        parts = [frame("PayloadPart", piece) for piece in rechunked(body, sizes)]
+        assert tr("bedrock", b"".join(parts)) == expected
+
+
+def test_lines_of_json_in_stretches_are_read_as_lines():
+    lines = b"".join(
+        line + b"\n" for line in payloads(script(say("Hi."), finish()).bytes("openai_chat"))
+    )
+    parts = b"".join(frame("PayloadPart", piece) for piece in rechunked(lines, (40, 3)))
+    events = tr("bedrock", parts)
+    assert (text_of(events), events[-1]) == ("Hi.", Finish("stop", "stop"))
+
+
+@pytest.mark.parametrize("wire", INNER)
+@pytest.mark.parametrize(
+    ("code", "retryable"),
+    [
+        ("throttlingException", True),
+        ("modelStreamErrorException", True),
+        ("validationException", False),
+    ],
+)
+def test_an_exception_fails_whatever_is_inside(wire, code, retryable):
+    body = script(say("Hi."), call("f", a="a" * 40), cut(inside="call")).bytes(wire)
+    frames = [*map(chunk, payloads(body)), frame(code, {"message": "no"}, "exception")]
+    events = tr("bedrock", b"".join(frames))
+    assert events[-1] == Failed("provider_error", "no", retryable, code)
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["provider_error"]
+
+
+@pytest.mark.parametrize("wire", INNER)
+def test_a_chunk_that_cannot_be_unpacked_breaks_the_call_that_is_open(wire):
+    body = payloads(script(call("f", path="a" * 60), finish()).bytes(wire))
+    at = next(i for i, p in enumerate(body) if b"aaa" in p)
+    frames = list(map(chunk, body))
+    frames[at] = frame("chunk", {"bytes": "&&&", "p": "abc"})
+    events = tr("bedrock", b"".join(frames))
+    assert calls_of(events) == []
+    assert len(broken_of(events)) == 1
+
+
+@pytest.mark.parametrize("wire", INNER)
+def test_a_chunk_whose_payload_is_cut_is_a_protocol_error_as_anywhere(wire):
+    body = payloads(script(say("Hi."), call("f", a=1), finish()).bytes(wire))
+    frames = list(map(chunk, body))
+    frames[-2] = chunk(body[-2][:-3])
+    events = tr("bedrock", b"".join(frames))
+    assert (events[-1].kind, events[-1].reason) == ("failed", "protocol")
+
+
+def test_frames_with_a_wrong_checksum_end_the_stream_whatever_is_inside():
+    frames = b"".join(map(chunk, payloads(TALK.bytes("anthropic"))[:4]))
+    events = tr("bedrock", frames[:-2] + b"xx")
+    assert (events[-1].kind, events[-1].reason) == ("failed", "protocol")
+
+
+def test_the_counts_of_the_service_are_told_where_the_wire_has_none():
+    metrics = {"inputTokenCount": 7, "outputTokenCount": 2}
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+           "amazon-bedrock-invocationMetrics": metrics}  # fmt: skip
+    said = {"choices": [{"index": 0, "delta": {"content": "Hi."}}]}
+    events = tr("bedrock", chunk(said) + chunk(end))
+    assert [(e.input, e.output, e.raw) for e in events if e.kind == "usage"] == [(7, 2, metrics)]
+    assert events[-1] == Finish("stop", "stop")
+
+
+def test_the_text_of_an_agent_and_what_it_cites():
+    cited = {"citations": [{"retrievedReferences": []}]}
+    body = chunk(b"High ", attribution=cited) + chunk("wäter.".encode())
+    events = tr("bedrock", body)
+    assert text_of(events) == "High wäter."
+    assert [e.payload for e in events if e.kind == "citation"] == cited["citations"]
+    assert events[-1].kind == "finish"
+
+
+def test_an_agent_that_says_nothing_before_an_exception_has_failed():
+    failed = frame("badGatewayException", {"message": "no"}, "exception")
+    events = tr("bedrock", frame("trace", {"trace": {}}) + failed)
+    assert events[-1] == Failed("provider_error", "no", False, "badGatewayException")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "told"),
+    [("string", "3", "3"), ("integer", "3", 3), ("number", "1.5", 1.5), ("boolean", "true", True),
+     ("array", '["a"]', ["a"]), ("integer", "three", "three")],
+)  # fmt: skip
+def test_a_parameter_is_read_by_its_type(type_, value, told):
+    said = {"function": "f", "parameters": [{"name": "x", "type": type_, "value": value}]}
+    control = {"invocationId": "i", "invocationInputs": [{"functionInvocationInput": said}]}
+    (made,) = calls_of(tr("bedrock", frame("returnControl", control)))
+    assert (made.name, made.arguments, made.runs_on) == ("f", {"x": told}, "client")
+    assert made.echo["invocationId"] == "i"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-x/invoke-with-response-stream",
+        "https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/mine/invocations-response-stream",
+        "https://bedrock-agent-runtime.eu-west-1.amazonaws.com/agents/A/agentAliases/B/sessions/C/text",
+    ],
+)
+def test_the_address_of_an_envelope(url):
+    assert by_address(url).name == "bedrock"
+
+
+class TestBotocore:
+    """Events as botocore hands them out: the bytes are unpacked from base64 there."""
+
+    @staticmethod
+    def stream(events: list[Any]) -> Any:
+        eventstream = pytest.importorskip("botocore.eventstream")
+
+        class Stream(eventstream.EventStream):
+            def __init__(self) -> None:
+                pass
+
+            def __iter__(self) -> Any:
+                return iter(events)
+
+            def close(self) -> None:
+                pass
+
+        Stream.__module__ = "botocore.eventstream"
+        return Stream()
+
+    @pytest.mark.parametrize("wire", INNER)
+    def test_chunks(self, wire):
+        body = spoken(TALK, wire).bytes(wire)
+        stream = self.stream([{"chunk": {"bytes": data}} for data in payloads(body)])
+        events = list(normalize(stream))
+        assert events[0].provider == wire
+        assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+    def test_stretches(self):
+        body = script(*TALK.steps[1:]).bytes("openai_chat")
+        parts = [{"PayloadPart": {"Bytes": piece}} for piece in rechunked(body, (5, 40))]
+        events = list(normalize(self.stream(parts)))
+        assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+    def test_an_agents_text(self):
+        said = [
+            {"chunk": {"bytes": b"Hi.", "attribution": {"citations": []}}},
+            {"chunk": {"bytes": b" You."}},
+        ]
+        assert text_of(list(normalize(self.stream(said)))) == "Hi. You."
