@@ -75,10 +75,14 @@ ADDRESSES = [
     (f"{VERTEX}/anthropic/models/claude-opus-4-5:streamRawPredict", "anthropic", None),
     (f"{VERTEX}/mistralai/models/mistral-small-2503:streamRawPredict", "mistral", None),
     ("https://aiplatform.googleapis.com/v1/projects/p/endpoints/openapi/chat/completions", "openai_chat", None),
-    # a host with one wire, at a path that says nothing
-    ("https://api.anthropic.com/v2/anything", "anthropic", "anthropic"),
-    ("https://API.Anthropic.COM./v2/anything", "anthropic", "anthropic"),
-    (f"{AZURE}/threads/t/runs", "azure_foundry", "azure_foundry"),
+    # a path that says nothing: the server is known, its wire is not
+    ("https://api.anthropic.com/v2/anything", None, "anthropic"),
+    ("https://API.Anthropic.COM./v2/anything", None, "anthropic"),
+    ("https://api.anthropic.com/v1/sessions/sesn_01/events/stream?beta=true", None, "anthropic"),
+    ("https://api.mistral.ai/v1/audio/transcriptions", None, "mistral"),
+    ("https://api.cohere.com/v1/chat", None, "cohere"),
+    (f"{AZURE}/threads/t/runs", None, "azure_foundry"),
+    (f"{VERTEX}/meta/models/llama-4:streamRawPredict", None, None),
     ("https://api.openai.com/v1/embeddings", None, "openai_responses"),  # two wires
     # nobody
     ("https://api.openai.com.example.com/v1", None, None),
