@@ -190,6 +190,8 @@ OPAQUE = {
     "anthropic/other_blocks",
     "anthropic/type_tool_search_tool_result",
     "azure_foundry/type_mcp_call",
+    "openai_chat/builtin_beside_function",  # Kimi's own type
+    "openai_chat/builtin_web_search",
     "openai_responses/other_items",
     "openai_responses/search_with_arguments",  # as xAI says it, without an action
     "openai_responses/type_mcp_call",
