@@ -30,6 +30,7 @@ from streamnorm.providers.cohere import parser as cohere
 from streamnorm.providers.gemini import parser as gemini
 from streamnorm.providers.gemini_interactions import parser as interactions
 from streamnorm.providers.mistral import parser as mistral
+from streamnorm.providers.mistral_conversations import parser as conversations
 from streamnorm.providers.ollama import parser as ollama
 from streamnorm.providers.openai_chat import content
 from streamnorm.providers.openai_chat import parser as chat
@@ -433,6 +434,14 @@ UNIONS: tuple[Union, ...] = (
     tagged("mistralai", _MISTRAL, "ContentChunk", "mistral", content.KINDS),
     reasons_in("mistralai", _MISTRAL, "CompletionResponseStreamChoice", "finish_reason", "mistral",
                mistral.MistralParser.REASONS),
+    events_of("mistralai", _MISTRAL, "ConversationEventsData", "mistral_conversations",
+              conversations.ConversationsParser, "type"),
+    event_fields("mistralai", _MISTRAL, "ConversationEventsData", "mistral_conversations",
+                 conversations.ConversationsParser),
+    tagged("mistralai", _MISTRAL, "OutputContentChunks", "mistral_conversations",
+           conversations.CHUNKS),
+    literal("mistralai", _MISTRAL, "BuiltInConnectors", "mistral_conversations",
+            conversations.FAMILIES),
     events_of("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser, "type"),
     event_fields("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser),
     literal("cohere", "cohere", "ChatFinishReason", "cohere", cohere.CohereParser.REASONS),

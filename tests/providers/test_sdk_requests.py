@@ -113,6 +113,11 @@ def mistral() -> Check:
     return models.ChatCompletionStreamRequest.model_validate
 
 
+def mistral_conversations() -> Check:
+    models = pytest.importorskip("mistralai.client.models")
+    return models.ConversationStreamRequest.model_validate
+
+
 def cohere() -> Check:
     types = pytest.importorskip("cohere")
     pydantic = pytest.importorskip("pydantic")
@@ -176,6 +181,7 @@ JUDGES: dict[str, Callable[[], Check]] = {
     "gemini": gemini,
     "azure_foundry": azure_foundry,
     "mistral": mistral,
+    "mistral_conversations": mistral_conversations,
     "cohere": cohere,
     "ollama": ollama,
     "bedrock": bedrock,

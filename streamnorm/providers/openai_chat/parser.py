@@ -327,8 +327,10 @@ class ChatParser(Parser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        return isinstance(payload.get("choices"), list) or (
-            "error" in payload and "type" not in payload and "event_type" not in payload
+        return (
+            isinstance(payload.get("choices"), list)
+            or "base_resp" in payload
+            or ("error" in payload and "type" not in payload and "event_type" not in payload)
         )
 
     def envelope(self, data: bytes) -> int:
