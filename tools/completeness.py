@@ -8,6 +8,9 @@ In come the types an SDK publishes (unions, literals, enums, models; botocore's 
 goes for each member whether a table, a payload type or a row of ours knows it. Nothing is listed
 twice: members are discovered on their side and looked up on ours. ``EXCUSED`` holds the few that
 need no row, each with its reason. An SDK that is not installed is left out by name.
+
+``UNIONS`` says how one union is held against our tables, fields and all. Which unions there are is found
+by walking the SDKs (``tools.unions``): one that is new, or has a new member, is named by this command.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from streamnorm.providers.cohere import parser as cohere
 from streamnorm.providers.gemini import parser as gemini
 from streamnorm.providers.gemini_interactions import parser as interactions
 from streamnorm.providers.mistral import parser as mistral
+from streamnorm.providers.mistral_conversations import parser as conversations
 from streamnorm.providers.ollama import parser as ollama
 from streamnorm.providers.openai_chat import content
 from streamnorm.providers.openai_chat import parser as chat
@@ -442,6 +446,14 @@ UNIONS: tuple[Union, ...] = (
     tagged("mistralai", _MISTRAL, "ContentChunk", "mistral", content.KINDS),
     reasons_in("mistralai", _MISTRAL, "CompletionResponseStreamChoice", "finish_reason", "mistral",
                mistral.MistralParser.REASONS),
+    events_of("mistralai", _MISTRAL, "ConversationEventsData", "mistral_conversations",
+              conversations.ConversationsParser, "type"),
+    event_fields("mistralai", _MISTRAL, "ConversationEventsData", "mistral_conversations",
+                 conversations.ConversationsParser),
+    tagged("mistralai", _MISTRAL, "OutputContentChunks", "mistral_conversations",
+           conversations.CHUNKS),
+    literal("mistralai", _MISTRAL, "BuiltInConnectors", "mistral_conversations",
+            conversations.FAMILIES),
     events_of("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser, "type"),
     event_fields("cohere", "cohere", "V2ChatStreamResponse", "cohere", cohere.CohereParser),
     literal("cohere", "cohere", "ChatFinishReason", "cohere", cohere.CohereParser.REASONS),
@@ -497,8 +509,16 @@ def main(argv: list[str] | None = None) -> int:
         wrong += not _print(union, found)
     for sdk in absent:
         print(f"left out: {sdk} is not installed")
+    walked = _walk_all() if checked else 2
     print(f"{checked - wrong} of {checked} unions complete")
-    return 2 if not checked else int(wrong > 0)
+    return max(int(wrong > 0), walked)
+
+
+def _walk_all() -> int:
+    """Every union that there is: read, or left out for a reason?"""
+    from tools import unions  # which builds on this file
+
+    return unions.main()
 
 
 def _print(union: Union, found: str) -> bool:

@@ -36,6 +36,7 @@ _NAMES = (
     "gemini",
     "azure_foundry",
     "mistral",
+    "mistral_conversations",
     "cohere",
     "ollama",
     "bedrock",

@@ -5,7 +5,9 @@ ones are spoken on any host; so
 
 1. a path that a provider speaks at its own hosts, there (the Chat of a provider with a dialect);
 2. a path that means a wire wherever it is;
-3. a host at which one single wire is known.
+3. a host at which one single wire is known, of which no path is.
+
+An unknown path of a known host says whose server it is and no more: the first payload tells the wire.
 
 Whose wire it is and whose server it is are two things: a key goes to its own provider's hosts
 alone, sent as the wire wants it.
@@ -58,8 +60,9 @@ def by_address(url: object) -> Address:
     >>> told = by_address("https://api.anthropic.com/v1/chat/completions")
     >>> told.name, told.home.name
     ('openai_chat', 'anthropic')
-    >>> by_address("https://example.com/ask").name is None
-    True
+    >>> told = by_address("https://api.anthropic.com/v1/sessions/s/events/stream")
+    >>> told.name is None, told.home.name
+    (True, 'anthropic')
     """
     parts = _parts(url)
     host, path = _host(parts), unquote(parts.path).rstrip("/")
@@ -68,7 +71,7 @@ def by_address(url: object) -> Address:
     homes = [place for place in places if place.is_home(server)]
     wire = _longest((place.home_fit(path), place) for place in homes)
     wire = wire or _longest((place.fit(path), place) for place in places)
-    wire = wire or (homes[0] if len(homes) == 1 else None)
+    wire = wire or (homes[0] if len(homes) == 1 and homes[0].is_pathless else None)
     home = wire if wire in homes else next(iter(homes), None)
     private = parts.scheme == "https" or parts.hostname in _LOOPBACK
     return Address(wire.row if wire else None, home.row if home else None, private)
@@ -115,6 +118,7 @@ class _Place:
         self.is_home = re.compile("|".join(map(_host_pattern, row.hosts)) or r"\Z\A").fullmatch
         self._paths = [_path_pattern(path) for path in row.paths]
         self._home_paths = [*self._paths, *map(_path_pattern, row.home_paths)]
+        self.is_pathless = not self._home_paths
 
     def fit(self, path: str) -> int:
         """How much of the path this wire knows."""

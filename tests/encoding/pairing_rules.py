@@ -126,12 +126,27 @@ def _interactions(body: Entry) -> None:
     assert called == answered, f"no result for {called - answered}"
 
 
+def _conversations(body: Entry) -> None:
+    called: set[str] = set()
+    answered: set[str] = set()
+    for entry in body["inputs"]:
+        if entry["type"] == "function.call":
+            assert entry["tool_call_id"] not in called, "ids are unique"
+            assert isinstance(entry["arguments"], str), "arguments are text"
+            called.add(entry["tool_call_id"])
+        elif entry["type"] == "function.result":
+            assert entry["tool_call_id"] in called - answered, "a result follows its call, once"
+            answered.add(entry["tool_call_id"])
+    assert called == answered, f"no result for {called - answered}"
+
+
 RULES = {
     "anthropic": _anthropic,
     "bedrock": _bedrock,
     "gemini": _gemini,
     "openai_chat": _chat,
     "mistral": _chat,
+    "mistral_conversations": _conversations,
     "cohere": _chat,
     "ollama": lambda body: _chat(body, by_id=False),
     "openai_responses": _responses,

@@ -103,6 +103,16 @@ def _interactions(body: dict[str, Any]) -> Iterator[Said]:
             yield Said("user")
 
 
+def _conversations(body: dict[str, Any]) -> Iterator[Said]:
+    for entry in body["inputs"]:
+        if entry["type"] == "function.call":
+            yield Said("call", entry["tool_call_id"], entry["name"], entry["arguments"])
+        elif entry["type"] == "function.result":
+            yield Said("result", entry["tool_call_id"])
+        elif entry["type"] == "message.input":
+            yield Said("user")
+
+
 def _bedrock(body: dict[str, Any]) -> Iterator[Said]:
     roles = [message["role"] for message in body["messages"]]
     assert all(a != b for a, b in pairwise(roles)), "roles take turns"
@@ -122,13 +132,16 @@ READERS: dict[str, Callable[[dict[str, Any]], Iterator[Said]]] = {
     "azure_foundry": _responses,
     "openai_chat": _chat,
     "mistral": _chat,
+    "mistral_conversations": _conversations,
     "cohere": _chat,
     "ollama": _chat,
     "gemini": _gemini,
     "gemini_interactions": _interactions,
     "bedrock": _bedrock,
 }
-AS_TEXT = {"openai_responses", "azure_foundry", "openai_chat", "mistral", "cohere"}
+AS_TEXT = {
+    "openai_responses", "azure_foundry", "openai_chat", "mistral", "mistral_conversations", "cohere",
+}  # fmt: skip
 
 
 def exchanges(said: list[Said]) -> list[tuple[list[Said], list[Said]]]:

@@ -18,6 +18,7 @@ PATTERNS = {
     "openai_responses": r".{1,64}",
     "azure_foundry": r".{1,64}",
     "mistral": r"[a-zA-Z0-9]{9}",
+    "mistral_conversations": r"[a-zA-Z0-9]{9}",
     "bedrock": r"[a-zA-Z0-9_-]{1,64}",
     "cohere": r".+",
 }

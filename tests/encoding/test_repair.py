@@ -284,7 +284,7 @@ def test_a_damaged_body_is_mended(name, orphans, seed):
 def test_a_body_cut_off_after_its_calls_is_closed(name):
     body = whole_body(name, rounds=1)
     field = provider(name).container
-    body[field] = body[field][: 4 if field == "input" else 2]
+    body[field] = body[field][: 4 if field in ("input", "inputs") else 2]
     mended = repair(name, body)
     assert_paired(name, mended.body)
     assert kinds(mended.report) == ["closed", "closed"]
@@ -444,6 +444,8 @@ def test_the_provider_is_told_by_the_shape(name):
         ({"input": [{"type": "function_result", "call_id": "c", "result": "7"}]}, "gemini_interactions"),
         ({"input": [{"type": "function_call", "id": "c", "name": "f"}]}, "gemini_interactions"),
         ({"input": [{"type": "function_call", "call_id": "c", "name": "f"}]}, "openai_responses"),
+        ({"inputs": [{"type": "function.result", "tool_call_id": "c"}]}, "mistral_conversations"),
+        ({"inputs": "Hi", "completion_args": {}}, "mistral_conversations"),
         ({"contents": []}, "gemini"),
         ({"messages": [{"role": "user", "content": "Hi"}], "system": "S"}, "anthropic"),
         ({"messages": [], "system": [{"text": "S"}], "modelId": "m"}, "bedrock"),
@@ -465,7 +467,7 @@ def test_a_body_that_nobody_writes_is_not_guessed(body):
 def test_a_body_for_foundry_is_repaired_as_the_wire_that_it_is(name):
     body = whole_body(name, rounds=1)
     field = provider(name).container
-    body[field] = body[field][: 4 if field == "input" else 2]
+    body[field] = body[field][: 4 if field in ("input", "inputs") else 2]
     assert repair("azure_foundry", body) == repair(name, body)
     assert repair("azure_foundry", body).report
 

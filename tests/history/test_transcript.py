@@ -15,7 +15,7 @@ from tests.providers.test_sdk_requests import talk_of, turn_of, whole_takes
 
 PROVIDERS = [
     "anthropic", "azure_foundry", "bedrock", "cohere", "gemini", "gemini_interactions", "mistral",
-    "ollama", "openai_chat", "openai_responses",
+    "mistral_conversations", "ollama", "openai_chat", "openai_responses",
 ]  # fmt: skip
 PICTURE = File(b"\x89PNG", "image/png")
 

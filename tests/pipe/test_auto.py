@@ -95,6 +95,10 @@ def test_auto_is_what_no_provider_means():
         ({"error": {"message": "m"}}, "openai_chat"),
         ({"candidates": []}, "gemini"),
         ({"promptFeedback": {"blockReason": "SAFETY"}}, "gemini"),
+        (
+            {"type": "conversation.response.started", "conversation_id": "c"},
+            "mistral_conversations",
+        ),
         ({"type": "message-start", "id": "i"}, "cohere"),
         ({"message": {"content": "Hi"}, "done": False}, "ollama"),
         ({"messageStart": {"role": "assistant"}}, "bedrock"),

@@ -1,9 +1,13 @@
 """Addresses and modules: the path tells the wire, the host tells whose server and whose key."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnorm import normalize
+from streamnorm.events import Failed
 from streamnorm.providers import PROVIDERS
 from streamnorm.providers.detect import by_address, by_module
 
@@ -29,6 +33,11 @@ ADDRESSES = [
     ("https://api.mistral.ai/v1/chat/completions", "mistral", "mistral"),
     ("https://codestral.mistral.ai/v1/fim/completions", "mistral", "mistral"),
     ("https://api.mistral.ai/v1/agents/completions", "mistral", "mistral"),
+    ("https://api.mistral.ai/v1/conversations", "mistral_conversations", "mistral_conversations"),
+    ("https://api.mistral.ai/v1/conversations/conv_1#stream", "mistral_conversations",
+     "mistral_conversations"),
+    ("https://api.mistral.ai/v1/conversations/conv_1/restart", "mistral_conversations",
+     "mistral_conversations"),
     ("https://api.cohere.com/v2/chat", "cohere", "cohere"),
     ("https://stg.api.cohere.ai/v2/chat", "cohere", "cohere"),
     ("http://127.0.0.1:11434/api/chat", "ollama", "ollama"),
@@ -75,10 +84,14 @@ ADDRESSES = [
     (f"{VERTEX}/anthropic/models/claude-opus-4-5:streamRawPredict", "anthropic", None),
     (f"{VERTEX}/mistralai/models/mistral-small-2503:streamRawPredict", "mistral", None),
     ("https://aiplatform.googleapis.com/v1/projects/p/endpoints/openapi/chat/completions", "openai_chat", None),
-    # a host with one wire, at a path that says nothing
-    ("https://api.anthropic.com/v2/anything", "anthropic", "anthropic"),
-    ("https://API.Anthropic.COM./v2/anything", "anthropic", "anthropic"),
-    (f"{AZURE}/threads/t/runs", "azure_foundry", "azure_foundry"),
+    # a path that says nothing: the server is known, its wire is not
+    ("https://api.anthropic.com/v2/anything", None, "anthropic"),
+    ("https://API.Anthropic.COM./v2/anything", None, "anthropic"),
+    ("https://api.anthropic.com/v1/sessions/sesn_01/events/stream?beta=true", None, "anthropic"),
+    ("https://api.mistral.ai/v1/audio/transcriptions", None, "mistral"),
+    ("https://api.cohere.com/v1/chat", None, "cohere"),
+    (f"{AZURE}/threads/t/runs", None, "azure_foundry"),
+    (f"{VERTEX}/meta/models/llama-4:streamRawPredict", None, None),
     ("https://api.openai.com/v1/embeddings", None, "openai_responses"),  # two wires
     # nobody
     ("https://api.openai.com.example.com/v1", None, None),
@@ -169,6 +182,7 @@ def test_a_model_is_a_part_of_the_path_and_no_path_of_its_own():
         ("google.genai._interactions.types", "gemini_interactions"),
         ("google.cloud.storage", None),
         ("mistralai.models", "mistral"),
+        ("mistralai.client.models.conversationevents", "mistral_conversations"),
         ("cohere.v2", "cohere"),
         ("ollama._types", "ollama"),
         ("botocore.eventstream", "bedrock"),
@@ -205,3 +219,19 @@ def test_a_name_that_only_stands_in_an_address_gets_no_key(url, host):
     if url == "https://evil{}" and host != "api.anthropic.com":
         url = "https://evil.{}.example"  # below those two, any name is their own
     assert by_address(url.format(host)).key is None
+
+
+@pytest.mark.parts
+def test_a_session_of_another_kind_is_not_taken_for_the_wire_of_its_host():
+    anthropic, httpx2 = pytest.importorskip("anthropic"), pytest.importorskip("httpx2")
+    said = {"type": "session.status_running", "id": "e_1", "processed_at": None}
+    body = f"event: message\ndata: {json.dumps(said)}\n\n".encode()
+    headers = {"content-type": "text/event-stream"}
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, content=iter([body]), headers=headers)
+    )
+    client = anthropic.Anthropic(api_key="k", http_client=httpx2.Client(transport=transport))
+    with normalize(client.beta.sessions.events.stream("sesn_1")) as events:
+        (failed,) = list(events)
+    assert isinstance(failed, Failed)
+    assert "cannot tell whose stream this is" in failed.error

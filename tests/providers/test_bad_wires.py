@@ -142,6 +142,10 @@ NEWER: dict[str, tuple[list[Json], list[str]]] = {
          {"event_type": "step.delta", "index": 40, "delta": {"type": "teleport_delta", "to": "Höfn"}},
          {"event_type": "step.stop", "index": 40}],
         ["step.start/teleport_call", "step.delta/teleport_delta"]),
+    "mistral_conversations": (
+        [{"type": "message.output.delta", "output_index": 40,
+          "content": {"type": "teleport", "to": "Höfn"}}],
+        ["content/teleport"]),
     "cohere": (
         [{"type": "content-start", "index": 40,
           "delta": {"message": {"content": {"type": "teleport", "to": "Höfn"}}}}],

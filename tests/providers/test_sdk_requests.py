@@ -113,6 +113,11 @@ def mistral() -> Check:
     return models.ChatCompletionStreamRequest.model_validate
 
 
+def mistral_conversations() -> Check:
+    models = pytest.importorskip("mistralai.client.models")
+    return models.ConversationStreamRequest.model_validate
+
+
 def cohere() -> Check:
     types = pytest.importorskip("cohere")
     pydantic = pytest.importorskip("pydantic")
@@ -176,6 +181,7 @@ JUDGES: dict[str, Callable[[], Check]] = {
     "gemini": gemini,
     "azure_foundry": azure_foundry,
     "mistral": mistral,
+    "mistral_conversations": mistral_conversations,
     "cohere": cohere,
     "ollama": ollama,
     "bedrock": bedrock,
@@ -190,6 +196,8 @@ OPAQUE = {
     "anthropic/other_blocks",
     "anthropic/type_tool_search_tool_result",
     "azure_foundry/type_mcp_call",
+    "openai_chat/builtin_beside_function",  # Kimi's own type
+    "openai_chat/builtin_web_search",
     "openai_responses/other_items",
     "openai_responses/search_with_arguments",  # as xAI says it, without an action
     "openai_responses/type_mcp_call",

@@ -273,7 +273,8 @@ async def test_without_any_setup_it_only_passes_events_on() -> None:
     [
         ("anthropic", "anthropic"), ("openai_responses", "openai"), ("openai_chat", "openai"),
         ("gemini", "gcp.gemini"), ("azure_foundry", "azure.ai.inference"),
-        ("mistral", "mistral_ai"), ("cohere", "cohere"), ("ollama", "ollama"),
+        ("mistral", "mistral_ai"), ("mistral_conversations", "mistral_ai"), ("cohere", "cohere"),
+        ("ollama", "ollama"),
         ("bedrock", "aws.bedrock"), ("gemini_interactions", "gcp.gemini"), ("nobody", "nobody"),
     ],
 )  # fmt: skip

@@ -155,6 +155,7 @@ SAID: dict[str, dict[str, Any]] = {
         "allowed": {"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["f"]}},
     },
     "mistral": {"required": "any", "f": {"type": "function", "function": {"name": "f"}}},
+    "mistral_conversations": {"auto": "auto", "none": "none", "required": "required"},
     "cohere": {"auto": None, "none": "NONE", "required": "REQUIRED"},
     "ollama": {"auto": None},
     "bedrock": {"auto": {"auto": {}}, "required": {"any": {}}, "f": {"tool": {"name": "f"}}},
@@ -182,7 +183,9 @@ def test_one_call_at_a_time():
     assert provider("gemini").prepare(talk, TOOLS, one).dropped[0].what == "parallel"
 
 
-@pytest.mark.parametrize("target", ["anthropic", "mistral", "cohere", "ollama", "bedrock"])
+@pytest.mark.parametrize(
+    "target", ["anthropic", "mistral", "mistral_conversations", "cohere", "ollama", "bedrock"]
+)
 def test_a_wire_that_cannot_allow_some_tools_hears_of_those_only(target):
     prepared = provider(target).prepare([], TOOLS, ["g"])
     said = str(prepared.body)

@@ -90,6 +90,7 @@ def takes() -> Iterator[Take]:
     yield from _names_and_arguments()
     yield from _ends()
     yield from _framing()
+    yield from _vendors()
     yield from _scenarios()
 
 
@@ -447,6 +448,69 @@ def _framing() -> Iterator[Take]:
         body = "".join(c.finish("tool_calls").end()).replace("\n", newline)
         chunks = cut_after(before + body.encode(), edges)
         yield Take(c.provider, name, c.model, proves, chunks, chunks=True)
+
+
+def _vendors() -> Iterator[Take]:
+    """What one of those who imitate this wire adds to it."""
+    hit = {"title": "Ferries", "url": "https://example.org/ferries", "date": "2026-01-02"}
+    step: Json = {"thought": "When does it leave?", "type": "web_search"}
+    found = {"search_keywords": ["Höfn ferry"], "search_results": [hit]}
+    c = Chat("reasoning_steps", "sonar-pro")
+    c.delta(role="assistant", content="", reasoning_steps=[step | {"web_search": found}])
+    ran = {"code": "print(7 * 60 + 40)", "result": "460"}
+    step = {"thought": "In minutes, then.", "type": "execute_python", "execute_python": ran}
+    c.delta(role="assistant", content="", reasoning_steps=[step])
+    said = {"index": 0, "delta": {"content": "At 07:40."}, "finish_reason": "stop"}
+    c.payload(c.body | {"search_results": [hit], "choices": [said]}).raw(DONE)
+    yield c.take("steps of reasoning: a thought, and the tool that was run for it", c.wire)
+
+    c = Chat("web_search_results", "glm-5").role().text("At 07:40[ref_1].")
+    link = {"title": "Ferries", "link": "https://example.org/ferries", "refer": "ref_1"}
+    last = {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
+    c.payload(c.body | {"choices": [last], "web_search": [link | {"content": "Daily."}]}).raw(DONE)
+    yield c.take("what a search found stands beside the choices", c.wire)
+
+    c = Chat("builtin_web_search", "kimi-k2").role()
+    entry: Json = {"index": 0, "id": "call_4", "type": "builtin_function"}
+    c.tool(entry | {"function": {"name": "$web_search", "arguments": ""}})
+    c.pour(0, '{"search_result": {"search_id": "c7e5"}, "usage": {"total_tokens": 9120}}')
+    yield c.take("a call that the provider runs: what goes back is known, and the turn pauses")
+
+    c = Chat("builtin_beside_function", "kimi-k2").role()
+    c.tool(entry | {"function": {"name": "$web_search", "arguments": '{"search_id": "c7e5"}'}})
+    yield c.call(1, *TIDES).take("one call that the provider runs, and one for the client")
+
+    well: Json = {"input_sensitive": False, "base_resp": {"status_code": 0, "status_msg": ""}}
+    c = Chat("base_resp", "MiniMax-M2", **well).role().text("Twelve boats.")
+    whole = {"role": "assistant", "content": "Twelve boats."}
+    last = {"index": 0, "message": whole, "finish_reason": "stop"}
+    c.payload(c.body | {"object": "chat.completion", "choices": [last], "usage": USAGE}).raw(DONE)
+    yield c.take("how it goes stands on every chunk; the last has all of it again", c.wire)
+
+    c = Chat("base_resp_error", "MiniMax-M2")
+    status = {"status_code": 1027, "status_msg": "output new_sensitive"}
+    c.payload({"id": "", "choices": None, "created": 0, "model": "", "base_resp": status})
+    yield c.take("an error at HTTP 200 has its code in base_resp", c.wire)
+
+    c = Chat("base_resp_rate_limit", "MiniMax-M2").role().begin(0, "get_tides").pour(0, '{"harb')
+    status = {"status_code": 1002, "status_msg": "rate limit, please retry later"}
+    c.payload(c.body | {"choices": None, "base_resp": status})
+    yield c.take("an error that passes fails the turn and breaks its call", c.wire)
+
+    c = Chat("search_citations", "grok-4").role().text("At 07:40.").finish("stop")
+    c.payload(c.body | {"choices": [], "usage": USAGE, "citations": ["https://example.org/1"]})
+    yield c.take("citations come beside the usage", c.raw(DONE).wire)
+
+    c = Chat("reasoning_opaque", "gpt-5-mini").role().delta(reasoning_text="Which harbour?")
+    c.delta(reasoning_opaque="c2VhbGVkCg==").call(0, *TIDES)
+    yield c.take("reasoning as text, and sealed, to be sent back")
+
+    for name, host, body in (
+        ("at_anthropic", "claude-sonnet-4-5", {"system_fingerprint": None}),
+        ("at_cohere", "command-a-03-2025", {}),
+    ):
+        c = Chat(name, host, **body).role().call(0, *WEATHER)
+        yield c.take("this wire at the address of a provider that has one of its own")
 
 
 def _scenarios() -> Iterator[Take]:

@@ -15,9 +15,10 @@ from ...conversation import Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
 from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
-from ...events import Echo
+from ...events import Echo, ProviderToolResult
 from ...text.written import data_uri, in_base64
 from ...tools import File, Tool, ToolChoice
+from .entries import BUILTIN
 
 __all__ = ["ENCODER", "ChatEncoder"]
 
@@ -61,8 +62,8 @@ class ChatEncoder(Encoder):
     # --- what the model said ----------------------------------------------------------------------
 
     def assistant(self, said: Said) -> list[Entry]:
-        calls = [self.call(part) for part in said.parts if isinstance(part, Called)
-                 and part.call.runs_on == "client"]  # fmt: skip
+        called = [part for part in said.parts if isinstance(part, Called) and _goes_back(part)]
+        calls = [self.call(part) for part in called]
         message = {
             "role": "assistant",
             "content": self.content(said),
@@ -70,7 +71,11 @@ class ChatEncoder(Encoder):
         }
         if calls:
             message["tool_calls"] = calls
-        return [message] if message["content"] is not None or len(message) > 2 else []
+        given = [{**part.echo, "tool_call_id": call.id} for part in said.parts for call in called
+                 if isinstance(part, ProviderToolResult) and part.id == call.call.id
+                 and isinstance(part.echo, dict)]  # fmt: skip
+        message_first = [message] if message["content"] is not None or len(message) > 2 else []
+        return [*message_first, *given]
 
     def content(self, said: Said) -> Any:
         return _text_of(said) or None
@@ -149,6 +154,11 @@ class ChatEncoder(Encoder):
 
     def chosen(self, name: str) -> Entry:
         return {"type": "function", "function": {"name": name}}
+
+
+def _goes_back(part: Called) -> bool:
+    """What the client runs; and the provider's own function, which it answers as well."""
+    return part.call.runs_on == "client" or part.echo.get("type") == BUILTIN
 
 
 def _refused(part: Text) -> bool:

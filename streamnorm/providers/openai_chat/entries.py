@@ -17,7 +17,8 @@ from ...events import Event, FinishReason
 from ...notes import Scribe
 
 __all__ = [
-    "CUSTOM", "EXECUTED", "ITEMS", "Choice", "Entry", "FullEntry", "FullFunction", "Function", "said",
+    "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "STEPS", "Choice", "Entry", "FullEntry", "FullFunction",
+    "Function", "said",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -76,9 +77,28 @@ ITEMS = (
          "legacy, request only"),
     Item("executed_tools[]", "server-tool", "call+output", "provider", "synthetic", "",
          "arguments, JSON text", "index", "Groq"),
+    Item("reasoning_steps[]", "server-tool", "call+output", "provider", "synthetic", "",
+         "search_keywords, code …, fields", note="Perplexity; web_search, execute_python …"),
+    Item("tool_calls[].builtin_function", "web-search", "call+output", "provider", "natural", _ID,
+         "function.arguments, JSON text", "tool_call_id",
+         "Kimi's $web_search: its arguments go back as its result, as they are"),
 )  # fmt: skip
 CUSTOM = Kind("custom", "client", "input")
 EXECUTED = Kind("server-tool", "provider")
+BUILTIN = "builtin_function"  # the type of an entry that calls a function of the provider's own
+# What it is called -> its kind; any other is a server tool like all others.
+_BUILTIN = {"$web_search": Kind("web-search", "provider")}
+_OTHER = Kind("builtin-tool", "provider")
+# What is run in a step of reasoning -> its family, and the fields that were asked for.
+STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "web_search": ("web-search", ("search_keywords",)),
+    "fetch_url_content": ("web-fetch", ("urls",)),
+    "execute_python": ("code-execution", ("code",)),
+    "file_attachment_search": ("file-search", ("attachment_urls",)),
+    "agent_progress": ("browser", ("action", "thought", "url")),
+    "browser_agent": ("browser", ("action", "thought", "url")),
+    "browser_tool_execution": ("browser", ("tool",)),
+}
 
 _NOT_AN_ID = {"", "null", "None"}
 
@@ -103,8 +123,8 @@ class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_scribe", "beside", "by_index", "executed", "functions", "last", "legacy", "number",
-        "raw_reason", "reason", "row", "spoke",
+        "_calls", "_scribe", "beside", "builtin", "by_index", "executed", "functions", "last", "legacy",
+        "number", "raw_reason", "reason", "row", "spoke",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -116,6 +136,7 @@ class Choice:
         self.last: Call | None = None
         self.legacy: Call | None = None
         self.executed: dict[int, Call] = {}
+        self.builtin = False  # it calls a function of the provider's own
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
         self.spoke = False
@@ -244,8 +265,11 @@ class Choice:
             self._scribe.note("call.index_reused", index=it.place)
             if not self._calls.is_whole(held):  # nothing will end it: its place is another's now
                 self._calls.restarts(held, it.id, it.name, out)
+        kind = FUNCTION if _custom(entry) is None else CUSTOM
+        if entry.type == BUILTIN:
+            kind, self.builtin = _BUILTIN.get(it.name or "", _OTHER), True
         call = self._calls.open(
-            out, FUNCTION if _custom(entry) is None else CUSTOM, choice=self.number, id=it.id,
+            out, kind, choice=self.number, id=it.id,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
         if bare:
@@ -277,6 +301,8 @@ def _custom(entry: Entry | FullEntry) -> Custom | None:
 
 
 def _keep_echo(call: Call, entry: Entry | FullEntry) -> None:
+    if entry.type == BUILTIN:
+        call.echo = {**(call.echo or {}), "type": BUILTIN}
     for key in ("extra_content", "thought_signature", "provider_specific_fields"):
         value = getattr(entry, key, None)
         if value is not None:

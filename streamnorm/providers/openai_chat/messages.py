@@ -14,6 +14,7 @@ from ...encoding.messages import (
     Named,
     Piece,
     Returned,
+    Step,
     blocks_of,
     media,
     media_of,
@@ -72,6 +73,11 @@ class ChatMessages(Lines):
         if "file" in block:
             return media_of(block["file"]["file_data"], block["file"].get("filename"))
         return None
+
+    def message(self, entry: Entry, where: str) -> Iterator[Step]:
+        if entry.get("role") == "tool" and str(entry.get("name")).startswith("$"):
+            return  # of the provider's own function, whose call has said it
+        yield from super().message(entry, where)
 
     def told(self, entry: Entry) -> Iterator[Entry]:
         calls = blocks_of(entry, self.calls)

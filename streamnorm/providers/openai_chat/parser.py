@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from ...core import even
-from ...core.calls import OPEN, Call, Evidence, State
+from ...core.calls import OPEN, Call, Evidence, Kind, State
 from ...core.parser import (
     UNREADABLE,
     Decode,
@@ -38,6 +38,7 @@ from ...events import (
     FinishReason,
     ReasoningDelta,
     TextDelta,
+    ToolCall,
     ToolCallDelta,
     Unrecognized,
     Usage,
@@ -45,8 +46,9 @@ from ...events import (
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
+from ...text.written import json_text
 from .content import tell
-from .entries import EXECUTED, ITEMS, Choice, Entry, FullEntry, FullFunction, said
+from .entries import BUILTIN, EXECUTED, ITEMS, STEPS, Choice, Entry, FullEntry, FullFunction, said
 
 __all__ = ["ITEMS", "PARSER", "ChatParser", "failure_of"]
 
@@ -111,6 +113,7 @@ class FullDelta(Payload):
     signature: Any = None
     thinking_blocks: Any = None
     executed_tools: list[dict[str, Any]] | None = None
+    reasoning_steps: list[Any] | None = None
     error: Any = None
     # Known, and of no use to us.
     role: Any = None
@@ -161,6 +164,10 @@ class FullChunk(Payload):
     x_groq: Any = None
     citations: Any = None
     search_results: Any = None
+    web_search: Any = None
+    related_questions: Any = None
+    images: Any = None
+    base_resp: Any = None
     # Known, and of no use to us. (``id`` and ``model`` are read once, by ``heading``.)
     id: Any = None
     object: Any = None
@@ -195,6 +202,11 @@ class FullChunk(Payload):
     code: Any = None
     errors: Any = None
     kv_transfer_params: Any = None
+    input_sensitive: Any = None
+    output_sensitive: Any = None
+    input_sensitive_type: Any = None
+    output_sensitive_type: Any = None
+    output_sensitive_int: Any = None
 
 
 class _Header(msgspec.Struct):
@@ -202,8 +214,10 @@ class _Header(msgspec.Struct):
     model: str | None = None
 
 
+# Sources beside the choices: of a search, of the pictures in it, of what to ask next.
+SOURCES = ("citations", "search_results", "web_search", "images", "related_questions")
 # What may stand before the choices of every chunk and be skipped, as it says nothing to us.
-_SAYING = {"choices", "usage", "error", "errors", "x_groq", "citations", "search_results", "type"}
+_SAYING = {"choices", "usage", "error", "errors", "x_groq", "type", "base_resp", *SOURCES}
 _Envelope = msgspec.defstruct(
     "_Envelope",
     [
@@ -226,6 +240,8 @@ WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_inp
 REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
 RETRYABLE = {"rate_limit_exceeded", "server_error", "overloaded", "overloaded_error", "timeout",
              "429", "500", "502", "503", "504", "529"}  # fmt: skip
+# MiniMax's codes of errors that pass: unknown, timeout, too many requests or tokens, internal.
+PASSING = {1000, 1001, 1002, 1013, 1024, 1033, 1039, 1041, 2045}
 # Words for an end that is a failure -> may the same request succeed if it is sent again?
 ERRORS = {
     "error": True,
@@ -302,6 +318,8 @@ class ChatParser(Parser):
         self._refused: set[int] = set()  # choices
         self._failure: Failure | None = None
         self._cited: dict[str, Any] = {}
+        self._steps: set[str] = set()
+        self._answered: set[int] = set()  # calls of the provider's own functions
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -309,8 +327,10 @@ class ChatParser(Parser):
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        return isinstance(payload.get("choices"), list) or (
-            "error" in payload and "type" not in payload and "event_type" not in payload
+        return (
+            isinstance(payload.get("choices"), list)
+            or "base_resp" in payload
+            or ("error" in payload and "type" not in payload and "event_type" not in payload)
         )
 
     def envelope(self, data: bytes) -> int:
@@ -337,6 +357,7 @@ class ChatParser(Parser):
             or payload.error is not None
             or payload.errors is not None
             or payload.x_groq is not None
+            or payload.base_resp is not None
             or payload.object == "chat.completion.chunk"  # see recordings: chunk_without_choices
             or payload.type in ("ping", "error")
             or payload.object == "error"
@@ -427,6 +448,20 @@ class ChatParser(Parser):
             choice.reason, choice.raw_reason = self.finish_reason(raw), raw
         if self._failure is None:
             self.calls.announce_end(out, choice.reason, number)
+            if choice.builtin:
+                self._give_back(out)
+
+    def _give_back(self, out: Out) -> None:
+        """A function of the provider's own is answered with its arguments, as they are: they name what
+        it has found. So the result is known as soon as the call is."""
+        for call in [event for event in out if type(event) is ToolCall]:
+            if (call.echo or {}).get("type") == BUILTIN and call.call not in self._answered:
+                self._answered.add(call.call)
+                echo: Echo = {"role": "tool", "tool_call_id": call.id, "name": call.name}
+                self.calls.result(
+                    out, call.arguments, id=call.id, family=call.family,
+                    call=self.calls.all[call.call], echo=echo | {"content": call.raw},
+                )  # fmt: skip
 
     def _fail(self, failure: Failure) -> None:
         """Remembered: usage may still follow. Nothing is whole by an end that comes after it."""
@@ -461,11 +496,20 @@ class ChatParser(Parser):
         self.choice, self.reason, self.raw_reason = first.number, first.reason, first.raw_reason
         if first.number in self._refused and self.reason == "stop":
             self.reason = "refusal"
+        if first.builtin and self.reason == "tool_calls" and not self._asks(first.number):
+            self.reason = "pause"
         return heard
+
+    def _asks(self, number: int) -> bool:
+        """Does the choice call anything that the client runs?"""
+        called = (call for call in self.calls.all if call.choice == number)
+        return any(call.kind.runs_on == "client" for call in called)
 
     def end_of_calls(self, out: Out) -> None:
         for choice in self._choices.values():
             self.calls.end_turn(out, choice.reason, choice.number)
+            if choice.builtin:
+                self._give_back(out)
 
     # --- chunks that use rare fields ------------------------------------------------------------
 
@@ -477,14 +521,20 @@ class ChatParser(Parser):
             raise StreamFailed(failure_of(errors[0]))
         if p.object == "error" or p.type == "error" or (p.choices is None and p.detail is not None):
             raise StreamFailed(failure_of(_said_of(p)))
+        if isinstance(p.base_resp, dict):
+            self._hear_status(p.base_resp)
         if isinstance(p.x_groq, dict):
             if p.x_groq.get("error"):
                 raise StreamFailed(failure_of(p.x_groq["error"]))
             self._count(p.x_groq.get("usage"))
         for part in p.choices or ():
+            held = self._choices.get(part.index)
+            again = held is not None and held.spoke and p.object == "chat.completion"
             self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
+            elif part.message is not None and again:
+                self._said_again(part.index, part.message, out)
             elif part.message is not None:
                 self._at_once(p.object, part.index, part.message, out)
             if part.error is not None:
@@ -493,9 +543,16 @@ class ChatParser(Parser):
                 self._finish_choice(part.index, part.finish_reason, out)
                 self._choice(part.index).beside = _calls_something(part.delta)
             self._count(part.usage)
-        for name in ("citations", "search_results"):
+        for name in SOURCES:
             self._cite_once(name, getattr(p, name), out)
         self._count(p.usage)
+
+    def _hear_status(self, status: dict[str, Any]) -> None:
+        """MiniMax says on every chunk how it goes; zero is well."""
+        code = status.get("status_code")
+        if code:
+            message = first_text(status.get("status_msg")) or f"the provider reported {code}"
+            raise StreamFailed(Failure("provider_error", message, str(code), code in PASSING))
 
     def _full_delta(self, number: int, delta: FullDelta, out: Out) -> None:
         text = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
@@ -526,6 +583,8 @@ class ChatParser(Parser):
         self._cite_once("citations", delta.citations, out)
         for tool in delta.executed_tools or ():
             self._executed(number, tool, out)
+        for step in delta.reasoning_steps or ():
+            self._step(number, step, out)
         for media in ("audio", "images"):  # no event of ours carries media: passed on whole
             if getattr(delta, media) is not None:
                 out.append(Unrecognized(f"media/delta.{media}", getattr(delta, media)))
@@ -541,6 +600,13 @@ class ChatParser(Parser):
             self.calls.taint_open(f"a message could not be read ({error})", number)
             return self.unknown({"type": "message", "message": message}, "message", out)
         self._full_delta(number, delta, out)
+
+    def _said_again(self, number: int, message: Any, out: Out) -> None:
+        """MiniMax ends with the whole answer once more: of that, only its calls may say news."""
+        self.scribe.note("wire.shape_odd", where="choices[].message")
+        entries = message.get("tool_calls") if isinstance(message, dict) else None
+        if entries:
+            self._at_once("", number, {"tool_calls": entries}, out)
 
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
         for kind, part in tell(parts, number, self.SIGNED, out):
@@ -580,6 +646,27 @@ class ChatParser(Parser):
         }
         if tool.get("output") is not None and call.state is State.OVER:
             self.calls.result(out, output, id=call.id, family=EXECUTED.family, call=call)
+
+    def _step(self, number: int, step: Any, out: Out) -> None:
+        """Perplexity's steps: a thought, and what was run for it. Some say them all again."""
+        text = json_text(step)
+        if text in self._steps:
+            return
+        self._steps.add(text)
+        said = step if isinstance(step, dict) else {"thought": step}
+        if thought := first_text(said.get("thought")):
+            out.append(ReasoningDelta(thought, 0, number))
+        ran = [key for key in said if key not in ("thought", "type") and said[key]]
+        for name in ran:
+            family, asked = STEPS.get(name, ("server-tool", ()))
+            fields = said[name] if isinstance(said[name], dict) else {"output": said[name]}
+            arguments = {key: value for key, value in fields.items() if key in asked}
+            call = self.calls.whole(
+                out, json_text(arguments), Kind(family, "provider"), number, None,
+                "reasoning_steps[]", name, None, step,
+            )  # fmt: skip
+            output = {key: value for key, value in fields.items() if key not in asked}
+            self.calls.result(out, output, id=call.id, family=family, call=call)
 
     def _cite_once(self, name: str, cited: Any, out: Out) -> None:
         """Some vendors repeat the whole list on every chunk: told when it changes."""

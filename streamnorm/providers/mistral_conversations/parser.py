@@ -1,0 +1,473 @@
+"""Mistral conversations and agents. Every word of that wire that we know is in this file.
+
+    conversation.response.started -> (message | call | execution | handoff)* -> conversation.response.done
+    message   = message.output.delta(output_index, content_index)*
+    call      = function.call.delta(tool_call_id)*
+    execution = tool.execution.started(id) -> tool.execution.delta(id)* -> tool.execution.done(id)
+    handoff   = agent.handoff.started(id) -> agent.handoff.done(id)
+
+A function call says its id and name with every piece, and has no closing mark: the end of the response
+closes it. What the provider runs itself is closed, and answered, by ``tool.execution.done``. There is no
+word for how a response ended. Who speaks is an agent's id; a handoff says who is next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from mimetypes import guess_type
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...core import even
+from ...core.calls import FUNCTION, Call, Evidence, Kind
+from ...core.parser import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Parser,
+    Payload,
+    StreamFailed,
+    StreamOver,
+    Word,
+    count,
+    first_text,
+)
+from ...core.row import Item
+from ...events import Citation, Event, Media, ReasoningDelta, TextDelta, Usage
+from ...text.written import json_text
+
+__all__ = ["HANDOFF", "ITEMS", "PARSER", "ConversationsParser"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+
+
+class Message(Payload, tag="message.output.delta", tag_field="type"):
+    id: Any = None
+    content: Any = None  # a text, a chunk, or several
+    created_at: Any = None
+    output_index: int | None = None
+    content_index: int | None = None
+    model: Any = None
+    agent_id: str | None = None
+    role: Any = None
+
+
+class Function(Payload, tag="function.call.delta", tag_field="type"):
+    id: str | None = None
+    name: str | None = None
+    tool_call_id: str | None = None
+    arguments: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+    model: Any = None
+    agent_id: str | None = None
+    confirmation_status: str | None = None
+
+
+class ExecutionStart(Payload, tag="tool.execution.started", tag_field="type"):
+    id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+    model: Any = None
+    agent_id: str | None = None
+
+
+class ExecutionDelta(Payload, tag="tool.execution.delta", tag_field="type"):
+    id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+
+
+class ExecutionDone(Payload, tag="tool.execution.done", tag_field="type"):
+    id: str | None = None
+    name: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+    info: dict[str, Any] | None = None
+
+
+class HandoffStart(Payload, tag="agent.handoff.started", tag_field="type"):
+    id: str | None = None
+    previous_agent_id: str | None = None
+    previous_agent_name: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+
+
+class HandoffDone(Payload, tag="agent.handoff.done", tag_field="type"):
+    id: str | None = None
+    next_agent_id: str | None = None
+    next_agent_name: str | None = None
+    created_at: Any = None
+    output_index: Any = None
+
+
+class Started(Payload, tag="conversation.response.started", tag_field="type"):
+    conversation_id: Any = None
+    created_at: Any = None
+
+
+class Done(Payload, tag="conversation.response.done", tag_field="type"):
+    usage: dict[str, Any] | None = None
+    created_at: Any = None
+
+
+class Error(Payload, tag="conversation.response.error", tag_field="type"):
+    message: Any = None
+    code: Any = None
+    created_at: Any = None
+
+
+Payloads: TypeAlias = (
+    Message | Function | ExecutionStart | ExecutionDelta | ExecutionDone | HandoffStart | HandoffDone
+    | Started | Done | Error
+)  # fmt: skip
+
+
+class _Header(msgspec.Struct):
+    conversation_id: str | None = None
+    model: str | None = None
+    data: _Header | None = None  # as an object of the SDK has it
+
+
+class _Wrapped(msgspec.Struct):
+    data: msgspec.Raw
+
+
+# --- the types of tool entries ------------------------------------------------------------------
+
+FAMILIES = {
+    "web_search": "web-search",
+    "web_search_premium": "web-search",
+    "code_interpreter": "code-interpreter",
+    "image_generation": "image-generation",
+    "document_library": "file-search",
+    "mistral_mcp": "mcp",
+}
+OTHER = "connector"  # what somebody has connected to an agent
+HANDOFF = "agent.handoff"
+_ID, _EXECUTED = "tool_call_id", "tool.execution"
+_TEXT = "arguments, JSON text"
+ITEMS = (
+    Item("function.call.delta", "function", "call", "client", "natural", _ID, _TEXT,
+         note="with a confirmation_status the provider runs it, once it is confirmed"),
+    Item("function.result", "function", "output", "client", "natural", _ID, "result", _ID,
+         "request only"),
+    *(
+        Item(f"{_EXECUTED}: {name}", family, "call+output", "provider", "conflated", "id", _TEXT, "id")
+        for name, family in FAMILIES.items()
+    ),
+    Item(f"{_EXECUTED}: another name", OTHER, "call+output", "provider", "conflated", "id", _TEXT,
+         "id"),
+    Item(HANDOFF, "handoff", "call", "provider", "conflated", "id",
+         "previous_agent_id, next_agent_id …, fields"),
+)  # fmt: skip
+_HANDED = Kind("handoff", "provider", id_source="conflated")
+_CONFIRMED = Kind(OTHER, "provider")
+RETRYABLE = {"408", "429", "500", "502", "503", "504", "529"}
+_NO_ID = ("", "null")
+_OF_NO_CALL = ("message.", "conversation.", "agent.")  # how kinds begin that bring no arguments
+
+
+def _kind(name: str | None) -> Kind:
+    return Kind(FAMILIES.get(name or "", OTHER), "provider", id_source="conflated")
+
+
+class _Voice(NamedTuple):
+    """Where a chunk of content stands, and who says it."""
+
+    part: int
+    agent: str | None
+
+
+# --- the way in ---------------------------------------------------------------------------------
+
+
+class ConversationsParser(Parser):
+    """One response of a conversation."""
+
+    name = "mistral_conversations"
+    END = "conversation.response.done"
+    SAYS_TOOL_CALLS = False
+    TYPE_FIELD = "type"
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
+    EVIDENCE = Evidence(
+        "",
+        "nothing",
+        "conversation.response.done",
+        "at the end; what the provider runs, at tool.execution.done",
+    )
+    CALL_TEXTS = ("arguments",)
+    CALL_KEYS = ("tool_call_id", "id")
+    CALL_WORDS = (b'"arguments"', b'"tool_call_id"')
+    QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
+        "arguments": ("args.object", even.object_text),
+        "tool_call_id": ("wire.shape_odd", even.number_text),
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
+        self._executed: dict[str, Call] = {}
+        self._handoffs: dict[str, tuple[Call, dict[str, Any]]] = {}
+        self._parts: dict[tuple[int | None, int | None], int] = {}
+        self._agent: str | None = None  # who was handed the conversation
+        self._usage: dict[str, Any] = {}
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        inner = payload.get("data")
+        said = inner if isinstance(inner, dict) else payload
+        return said.get("type") in {kind.__struct_config__.tag for kind in cls.KINDS}  # type: ignore[attr-defined]
+
+    def heading(self, data: bytes) -> Heading:
+        header = msgspec.json.decode(data, type=_Header)
+        header = header.data or header
+        return Heading(first_text(header.model), first_text(header.conversation_id))
+
+    def hear(self, data: bytes, event: str, out: Out) -> None:
+        if data.startswith(b'{"event":'):  # an object of the SDK, with the payload inside
+            with suppress(msgspec.DecodeError):
+                data = bytes(msgspec.json.decode(data, type=_Wrapped).data)
+        super().hear(data, event, out)
+
+    def unknown(self, payload: Any, why: str, out: Out) -> None:
+        if isinstance(payload, dict) and payload.get("object") == "error":  # as a refusal has it
+            raise StreamFailed(_failure(payload.get("message"), payload.get("code")))
+        super().unknown(payload, why, out)
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        if str(payload.get("type")).startswith(_OF_NO_CALL):
+            return []
+        keys = payload.get("tool_call_id"), payload.get("id")
+        held = (*self._functions.items(), *self._executed.items())
+        return [call for key, call in held if key in keys] or None
+
+    # the hot kind first
+
+    def _message(self, p: Message, out: Out) -> None:
+        place = p.output_index, p.content_index
+        part = self._parts.get(place)
+        if part is None:
+            part = self._parts[place] = len(self._parts)
+        content, agent = p.content, p.agent_id or self._agent
+        if type(content) is str:
+            if content:
+                out.append(TextDelta(content, part, agent=agent))
+            return
+        for chunk in content if isinstance(content, list) else (content,):
+            self._chunk(chunk, _Voice(part, agent), out)
+
+    def _chunk(self, chunk: Any, voice: _Voice, out: Out) -> None:
+        said = chunk if isinstance(chunk, dict) else {"type": "text", "text": chunk}
+        kind = str(said.get("type", "text"))
+        if (say := CHUNKS.get(kind)) is not None:
+            say(said, voice, out)
+        elif chunk is not None:
+            super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
+
+    # --- calls of the client's functions ----------------------------------------------------------
+
+    def _function(self, p: Function, out: Out) -> None:
+        ids = [id for id in (p.tool_call_id, p.id) if id is not None and id not in _NO_ID]
+        call = next((self._functions[id] for id in ids if id in self._functions), None)
+        if call is None:
+            if not ids and not p.name:
+                return self.calls.astray()
+            call = self._begin(p, out)
+        elif p.tool_call_id in _NO_ID or p.tool_call_id == call.wire_id or p.tool_call_id is None:
+            self.calls.hear(call, out, name=p.name)
+        else:  # the entry is known, and this is not its call's id
+            call = self._begin(p, out)
+        for id in ids:
+            self._functions.setdefault(id, call)
+        if p.arguments:
+            self.calls.append(call, p.arguments, out)
+
+    def _begin(self, p: Function, out: Out) -> Call:
+        id = None if p.tool_call_id in _NO_ID else p.tool_call_id
+        kind = FUNCTION if p.confirmation_status is None else _CONFIRMED
+        call = self.calls.open(
+            out, kind, id=id, field=_ID, name=p.name, seen=p, agent=p.agent_id or self._agent
+        )
+        echo = {"id": p.id, "agent_id": p.agent_id, "confirmation_status": p.confirmation_status}
+        call.echo = {key: value for key, value in echo.items() if value is not None} or None
+        if id is not None:
+            self._functions[id] = call
+        return call
+
+    # --- what the provider runs -------------------------------------------------------------------
+
+    def _execution_start(self, p: ExecutionStart, out: Out) -> None:
+        held = self._executed.get(p.id or "")
+        if not self.calls.restarts(held, p.id, p.name, out):
+            agent = p.agent_id or self._agent
+            self._executed[p.id or ""] = self.calls.open(
+                out, _kind(p.name), id=p.id, field="id", name=p.name, seen=p, agent=agent
+            )
+            if p.agent_id:
+                self._executed[p.id or ""].echo = {"agent_id": p.agent_id}
+        if p.arguments:
+            self.calls.extend(self._executed[p.id or ""], p.arguments, out)
+
+    def _execution_delta(self, p: ExecutionDelta, out: Out) -> None:
+        call = self._executed.get(p.id or "")
+        if call is None:
+            self.calls.astray(p.id)
+        elif p.arguments:
+            self.calls.extend(call, p.arguments, out)
+
+    def _execution_done(self, p: ExecutionDone, out: Out) -> None:
+        call = self._executed.get(p.id or "")
+        if call is not None:
+            if not call.fragments:
+                self.calls.append(call, "{}", out)  # it is over, and was run without any
+            self.calls.close(call, out)
+        family = _kind(p.name).family
+        self.calls.result(
+            out, p.info, id=p.id, family=family, call=call, echo={"info": p.info} if p.info else {}
+        )
+
+    # --- handoffs ---------------------------------------------------------------------------------
+
+    def _handoff_start(self, p: HandoffStart, out: Out) -> None:
+        said = {
+            "previous_agent_id": p.previous_agent_id,
+            "previous_agent_name": p.previous_agent_name,
+        }
+        self._hand(p.id, said, p.previous_agent_id or self._agent, p, out)
+
+    def _hand(
+        self, id: str | None, said: dict[str, Any], agent: str | None, seen: Any, out: Out
+    ) -> tuple[Call, dict[str, Any]]:
+        call = self.calls.open(
+            out, _HANDED, id=id, field="id", name=HANDOFF, seen=seen, agent=agent
+        )
+        self._handoffs[id or ""] = call, said
+        return call, said
+
+    def _handoff_done(self, p: HandoffDone, out: Out) -> None:
+        held = self._handoffs.pop(p.id or "", None) or self._hand(p.id, {}, self._agent, p, out)
+        self._handoffs.pop(p.id or "", None)
+        call, said = held
+        said |= {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
+        self.calls.append(call, json_text(said), out)
+        self.calls.close(call, out)
+        self._agent = p.next_agent_id or self._agent
+
+    def end_of_calls(self, out: Out) -> None:
+        """A handoff that the client is to make has a beginning only."""
+        for call, said in self._handoffs.values():
+            self.calls.append(call, json_text(said), out)
+        self._handoffs.clear()
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _started(self, p: Started, out: Out) -> None:
+        self.begin_answer(out)
+
+    def _done(self, p: Done, out: Out) -> None:
+        self._usage = p.usage or {}
+        self.reason = "stop"  # or tool_calls, if there are any
+        raise StreamOver
+
+    def _error(self, p: Error, out: Out) -> None:
+        raise StreamFailed(_failure(p.message, p.code))
+
+    def _over(self, out: Out) -> None:
+        """[DONE] says that no more comes, not that the answer is whole."""
+        raise StreamFailed(Failure("truncated", "the stream ended before its end mark", None, True))
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        asked, connected = count(raw, "prompt_tokens"), count(raw, "connector_tokens")
+        if asked is not None and connected is not None:
+            asked += connected  # what connectors have found is read by the model, and counted apart
+        return Usage(asked, count(raw, "completion_tokens"), raw=raw)
+
+    KINDS: ClassVar[dict[type, Handler]] = {
+        Message: _message,
+        Function: _function,
+        ExecutionStart: _execution_start,
+        ExecutionDelta: _execution_delta,
+        ExecutionDone: _execution_done,
+        HandoffStart: _handoff_start,
+        HandoffDone: _handoff_done,
+        Started: _started,
+        Done: _done,
+        Error: _error,
+    }
+    WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _over}
+
+
+# --- chunks of content --------------------------------------------------------------------------
+
+
+def _text(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+    if text := first_text(chunk.get("text")):
+        out.append(TextDelta(text, voice.part, agent=voice.agent))
+
+
+def _thinking(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+    thoughts = chunk.get("thinking")
+    for thought in thoughts if isinstance(thoughts, list) else [thoughts]:
+        said = thought if isinstance(thought, dict) else {"text": thought}
+        if text := first_text(said.get("text")):
+            out.append(ReasoningDelta(text, voice.part, agent=voice.agent))
+        elif said.get("type", "text") != "text":  # a reference to a source, or to a tool's output
+            out.append(Citation(voice.part, said))
+    if signature := chunk.get("signature"):
+        echo = {"type": "thinking", "signature": signature}
+        out.append(ReasoningDelta("", voice.part, 0, echo, voice.agent))
+
+
+def _reference(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+    out.append(Citation(voice.part, chunk))
+
+
+def _address(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+    said = chunk.get(chunk["type"])
+    url = first_text(said.get("url") if isinstance(said, dict) else said)
+    type_ = guess_type(url or "")[0] or "application/octet-stream"
+    out.append(Media(voice.part, type_, None, url, 0, chunk, voice.agent))
+
+
+def _file(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+    """A file that a tool has made: it is fetched by its id."""
+    name = first_text(chunk.get("file_name")) or f"file.{chunk.get('file_type')}"
+    type_ = guess_type(name)[0] or guess_type(f"file.{chunk.get('file_type')}")[0]
+    out.append(
+        Media(voice.part, type_ or "application/octet-stream", None, None, 0, chunk, voice.agent)
+    )
+
+
+CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
+    "text": _text,
+    "thinking": _thinking,
+    "reference": _reference,
+    "tool_reference": _reference,
+    "image_url": _address,
+    "document_url": _address,
+    "tool_file": _file,
+}
+
+
+def _failure(message: Any, code: Any) -> Failure:
+    said = None if code is None else str(code)
+    text = message if isinstance(message, str) else None
+    sentence = first_text(text, said) or "the provider reported an error"
+    return Failure("provider_error", sentence, said, said in RETRYABLE)
+
+
+PARSER = ConversationsParser
