@@ -8,7 +8,8 @@ may be open beside others; of text and reasoning at most one run per choice is o
 something else begins. A stream is a step of the message; a tool loop tells several.
 
 Text that comes with an echo of some type is of that type (a refusal, say), so it is a run of its own.
-An echo is kept with its run once, at the place in the text where it came.
+An echo is kept with its run once, at the place in the text where it came. What two agents say is
+never one run, whatever part they say it in. A picture is shown where it came, a sound when it is over.
 
 Ids in a message are unique. A wire may use an id twice (a server that counts from 0 in each turn), or
 tell the real one after another was heard: a page keeps the first name it heard for a call, and the
@@ -38,6 +39,7 @@ from .events import (
     Event,
     Failed,
     Finish,
+    Media,
     ProviderToolResult,
     ReasoningDelta,
     StreamStart,
@@ -146,6 +148,26 @@ class Run:
     echoes: list[Echo] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)  # after how many characters each echo came
     size: int = 0
+    agent: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Medium:
+    """A picture, a sound or a file: its bytes, piece by piece, or where they are."""
+
+    number: int  # among all media of the message
+    step: int
+    part: int
+    choice: int
+    type: str
+    url: str | None = None
+    agent: str | None = None
+    pieces: list[bytes] = field(default_factory=list)
+    echoes: list[Echo] = field(default_factory=list)
+
+    @property
+    def data(self) -> bytes | None:
+        return b"".join(self.pieces) if self.pieces else None
 
 
 @dataclass(slots=True, eq=False)
@@ -162,6 +184,7 @@ class Call:
     state: Literal["open", "whole", "broken"] = "open"
     answered: bool = False
     denied: bool = False
+    agent: str | None = None
 
     @property
     def sent(self) -> str:
@@ -193,6 +216,11 @@ class RunText:
 @dataclass(slots=True)
 class RunClose:
     run: Run
+
+
+@dataclass(slots=True)
+class Shown:
+    medium: Medium
 
 
 @dataclass(slots=True)
@@ -264,7 +292,7 @@ class Refused:
 
 
 Move: TypeAlias = (
-    Step | StepEnd | RunOpen | RunText | RunClose | CallOpen | CallText | CallWhole | CallBroken
+    Step | StepEnd | RunOpen | RunText | RunClose | Shown | CallOpen | CallText | CallWhole | CallBroken
     | Result | Orphan | Progress | Cited | Asked | Refused
 )  # fmt: skip
 
@@ -298,6 +326,8 @@ class Fold:
         self._in_step = False
         self._runs: dict[int, Run] = {}  # by choice: the one that is open
         self._run_count = 0
+        self._media: dict[int, Medium] = {}  # by choice: the sound that may go on
+        self._media_count = 0
         self._open: dict[int, Call] = {}  # by ordinal in the stream: not ended yet
         self._ordinals: dict[int, Call] = {}  # all of this step
         self._ids: dict[str, Call] = {  # by the event's id: the last one of that id
@@ -355,6 +385,7 @@ class Fold:
 
     def _settle(self, out: list[Move], why: str) -> None:
         self._close_runs(out)
+        self._show_held(out)
         for ordinal, call in list(self._open.items()):
             self._break(_cut(ordinal, call, why), out)
 
@@ -386,12 +417,14 @@ class Fold:
     ) -> Run:
         self._need_step(out)
         run = self._runs.get(event.choice)
-        if run is not None and (run.kind, run.part, run.type) == (kind, event.part, type):
+        said = kind, event.part, type, event.agent
+        if run is not None and (run.kind, run.part, run.type, run.agent) == said:
             return run
         if run is not None:
             out.append(RunClose(run))
         self._run_count += 1
         run = Run(kind, self._run_count, self._steps, event.part, event.choice, type)
+        run.agent = event.agent
         self._runs[event.choice] = run
         out.append(RunOpen(run))
         return run
@@ -400,6 +433,36 @@ class Fold:
         out.extend(RunClose(run) for run in self._runs.values())
         self._runs.clear()
 
+    # --- media ------------------------------------------------------------------------------------
+
+    def _show(self, event: Media, out: list[Move]) -> None:
+        """Sounds come in pieces, and are held until they are over; all else is whole."""
+        self._need_step(out)
+        medium = self._media.get(event.choice)
+        if medium is None or medium.part != event.part:
+            self._show_held(out, event.choice)
+            self._close_runs(out)
+            medium = self._medium(event)
+        if event.data:
+            medium.pieces.append(event.data)
+        if self._echo and event.echo is not msgspec.UNSET and medium.echoes[-1:] != [event.echo]:
+            medium.echoes.append(event.echo)
+        if not event.mime_type.startswith("audio/"):
+            self._show_held(out, event.choice)
+
+    def _medium(self, event: Media) -> Medium:
+        self._media_count += 1
+        medium = self._media[event.choice] = Medium(
+            self._media_count, self._steps, event.part, event.choice, event.mime_type, event.url,
+            event.agent,
+        )  # fmt: skip
+        return medium
+
+    def _show_held(self, out: list[Move], choice: int | None = None) -> None:
+        for each in list(self._media) if choice is None else [choice]:
+            if (medium := self._media.pop(each, None)) is not None:
+                out.append(Shown(medium))
+
     def _cite(self, event: Citation, out: list[Move]) -> None:
         self._need_step(out)
         out.append(Cited(event))
@@ -407,16 +470,23 @@ class Fold:
     # --- calls ------------------------------------------------------------------------------------
 
     def _open_call(self, event: ToolCallStart, out: list[Move]) -> None:
-        self._adopt(event.call, event.id, event.name, event.runs_on, out)
+        self._adopt(event, out)
 
-    def _adopt(self, ordinal: int, id: str, name: str, runs_on: str, out: list[Move]) -> Call:
+    def _adopt(self, event: ToolCallStart | ToolCall | BrokenToolCall, out: list[Move]) -> Call:
+        ordinal, id, runs_on = event.call, event.id, event.runs_on
         self._need_step(out)
         self._close_runs(out)
         if (before := self._open.get(ordinal)) is not None:
             self._break(_cut(ordinal, before, "another call began in its place"), out)
         call = Call(
-            self.unique(id), id, name or "unknown", runs_on == "provider", self._steps, ordinal
+            self.unique(id),
+            id,
+            event.name or "unknown",
+            runs_on == "provider",
+            self._steps,
+            ordinal,
         )
+        call.agent = event.agent
         self._open[ordinal] = self._ordinals[ordinal] = call
         out.append(CallOpen(call))
         return call
@@ -441,7 +511,7 @@ class Fold:
     def _whole(self, event: ToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
-            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            call = self._adopt(event, out)
             del self._open[event.call]
         call.wire, call.name = event.id, event.name
         call.by_provider = event.runs_on == "provider"
@@ -452,7 +522,7 @@ class Fold:
     def _break(self, event: BrokenToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
-            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            call = self._adopt(event, out)
             del self._open[event.call]
         call.wire, call.answered, call.state = event.id, True, "broken"
         out.append(CallBroken(call, event))
@@ -530,7 +600,9 @@ def _type_of(echo: Echo | None) -> str | None:
 
 
 def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
-    return BrokenToolCall(ordinal, call.wire, call.name, call.sent, "truncated", why)
+    return BrokenToolCall(
+        ordinal, call.wire, call.name, call.sent, "truncated", why, agent=call.agent
+    )
 
 
 _Heard: TypeAlias = Callable[[Fold, Any, list[Move]], None]
@@ -539,6 +611,7 @@ _HEARD: dict[type, _Heard] = {
     StreamStart: Fold._begin,
     TextDelta: Fold._text,
     ReasoningDelta: Fold._reason,
+    Media: Fold._show,
     ToolCallStart: Fold._open_call,
     ToolCallDelta: Fold._grow,
     ToolCall: Fold._whole,

@@ -125,6 +125,7 @@ class Call(msgspec.Struct, eq=False):
     balance: Balance | None = None  # whether its text may be whole, once somebody has asked
     fallback: str = ""  # the field that should have had its id, where another one serves
     seen: Any = None  # what brought it, for the log if its id is missing
+    agent: str | None = None  # who calls, where there are several
 
     @property
     def raw(self) -> str:
@@ -158,7 +159,7 @@ class Calls:
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
         self._mint = mint
-        self._limits = limits
+        self.limits = self._limits = limits
         self._open: dict[int, Call] = {}  # not over yet, by ordinal
         self._ids: dict[tuple[int, str], Call] = {}
 
@@ -177,7 +178,7 @@ class Calls:
     def open(
         self, out: Out, kind: Kind = FUNCTION, *, choice: int = 0, id: str | None = None,
         field: str | None = None, name: str | None = None, inferred: bool = False, seen: Any = None,
-        source: IdSource | None = None, place: Any = None,
+        source: IdSource | None = None, place: Any = None, agent: str | None = None,
     ) -> Call:  # fmt: skip
         """A new call was heard of. It starts as soon as it can be named and identified."""
         if len(self.all) >= self._limits.calls:
@@ -192,6 +193,7 @@ class Calls:
             call.boundary = "inferred"
         call.seen = seen
         call.field = field
+        call.agent = agent
         if self._strays and (choice, place) in self._strays:
             call.taint = "arguments came for its place before it began"
         self.all.append(call)
@@ -231,7 +233,7 @@ class Calls:
         """A fragment of its arguments. The hot verb: the usual state is asked first."""
         if call.state is OPEN:
             call.fragments.append(text)
-            out.append(ToolCallDelta(call.ordinal, text))
+            out.append(ToolCallDelta(call.ordinal, text, call.agent))
         else:
             TABLE["append", call.state](self, call, text, out)
 
@@ -539,10 +541,12 @@ class Calls:
         call.state = OPEN
         self._look_at(call.name)
         out.append(
-            ToolCallStart(call.ordinal, call.id, call.name, call.kind.family, call.kind.runs_on)
+            ToolCallStart(
+                call.ordinal, call.id, call.name, call.kind.family, call.kind.runs_on, call.agent
+            )
         )
         if call.fragments:
-            out.append(ToolCallDelta(call.ordinal, call.raw))
+            out.append(ToolCallDelta(call.ordinal, call.raw, call.agent))
         if self._scribe.debug_on:
             self._scribe.log(
                 DEBUG,
@@ -788,6 +792,7 @@ class Calls:
                 call.choice,
                 self._provenance(call),
                 call.echo,
+                call.agent,
             )
         )
         if self._scribe.info_on:
@@ -824,6 +829,7 @@ class Calls:
                 call.choice,
                 self._provenance(call),
                 msgspec.UNSET if call.returned is None else call.returned,
+                call.agent,
             )
         )
         self._scribe.log(

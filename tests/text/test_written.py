@@ -143,7 +143,7 @@ def test_safe_json_writes_escapes_for_what_html_and_scripts_would_take_for_their
 
 def test_json_that_msgspec_wrote_is_made_safe_as_well():
     line = msgspec.json.encode(TextDelta("<b>"))
-    written = rb'{"kind":"text_delta","text":"\u003cb\u003e","part":0,"choice":0}'
+    written = rb'{"kind":"text_delta","text":"\u003cb\u003e","part":0,"choice":0,"agent":null}'
     assert made_safe(line) == written
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from streamnorm.framing.aws import write_frame
-from tools.takes.common import Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
+from tools.takes.common import PIXEL, Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
 
 MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
@@ -111,6 +111,11 @@ def takes() -> Iterator[Take]:
 
     c = Converse("block_stop_missing").begin(TIDES[0]).pour(spaced(TIDES[1]))
     yield c.end().take("a proxy never closes the block; the message's stop does")
+
+    c = Converse("picture_in_pieces").text("Here:").start(image={"format": "gif"})
+    for piece in (PIXEL[:28], PIXEL[28:]):
+        c.delta(image={"source": {"bytes": piece}})
+    yield c.stop().end("end_turn").take("a picture is told when its block ends, whole")
 
     c = Converse("guardrail").text("The first step")
     yield c.end("guardrail_intervened").take("a guardrail stops the answer")
