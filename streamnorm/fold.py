@@ -25,8 +25,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -135,8 +133,15 @@ RunKind: TypeAlias = Literal["text", "reasoning"]
 # --- moves ----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
-class Run:
+class _Part(msgspec.Struct, eq=False):
+    """What pieces belong to: equal to itself alone."""
+
+
+class _Move(msgspec.Struct, gc=False):
+    """What an item changes. A struct, because one is made for nearly every event."""
+
+
+class Run(_Part):
     """A run of text or reasoning. ``type`` is that of its echoes where they say what the text is."""
 
     kind: RunKind
@@ -145,14 +150,21 @@ class Run:
     part: int
     choice: int
     type: str | None = None
-    echoes: list[Echo] = field(default_factory=list)
-    marks: list[int] = field(default_factory=list)  # after how many characters each echo came
+    echoes: list[Echo] = []
+    marks: list[int] = []  # after how many characters each echo came
     size: int = 0
     agent: str | None = None
 
+    def goes_on(self, event: TextDelta | ReasoningDelta) -> bool:
+        """Is this event of the same run, if its text is of the same type?"""
+        same = self.part == event.part and self.agent == event.agent
+        return same and self.kind == _KINDS[type(event)]
 
-@dataclass(slots=True, eq=False)
-class Medium:
+    def add(self, text: str) -> None:
+        self.size += len(text)
+
+
+class Medium(_Part):
     """A picture, a sound or a file: its bytes, piece by piece, or where they are."""
 
     number: int  # among all media of the message
@@ -162,16 +174,15 @@ class Medium:
     type: str
     url: str | None = None
     agent: str | None = None
-    pieces: list[bytes] = field(default_factory=list)
-    echoes: list[Echo] = field(default_factory=list)
+    pieces: list[bytes] = []
+    echoes: list[Echo] = []
 
     @property
     def data(self) -> bytes | None:
         return b"".join(self.pieces) if self.pieces else None
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(_Part):
     """A call as the page knows it. ``id`` is unique in the message; ``wire`` is the event's id."""
 
     id: str
@@ -180,74 +191,74 @@ class Call:
     by_provider: bool
     step: int
     ordinal: int
-    pieces: list[str] = field(default_factory=list)  # the argument text that was told so far
+    pieces: list[str] = []  # the argument text that was told so far
     state: Literal["open", "whole", "broken"] = "open"
     answered: bool = False
     denied: bool = False
     agent: str | None = None
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
 
     @property
     def sent(self) -> str:
         return "".join(self.pieces)
 
 
-@dataclass(slots=True)
-class Step:
+class Step(_Move):
     number: int
     start: StreamStart | None
 
 
-@dataclass(slots=True)
-class StepEnd:
+class StepEnd(_Move):
     number: int
 
 
-@dataclass(slots=True)
-class RunOpen:
+class RunOpen(_Move):
     run: Run
 
 
-@dataclass(slots=True)
-class RunText:
+class RunText(_Move):
     run: Run
-    text: str
+    pieces: list[str]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
-@dataclass(slots=True)
-class RunClose:
+class RunClose(_Move):
     run: Run
 
 
-@dataclass(slots=True)
-class Shown:
+class Shown(_Move):
     medium: Medium
 
 
-@dataclass(slots=True)
-class CallOpen:
+class CallOpen(_Move):
     call: Call
 
 
-@dataclass(slots=True)
-class CallText:
+class CallText(_Move):
     call: Call
-    text: str
+    pieces: list[str]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
-@dataclass(slots=True)
-class CallWhole:
+class CallWhole(_Move):
     call: Call
     event: ToolCall
 
 
-@dataclass(slots=True)
-class CallBroken:
+class CallBroken(_Move):
     call: Call
     event: BrokenToolCall
 
 
-@dataclass(slots=True)
-class Result:
+class Result(_Move):
     call: Call
     event: ProviderToolResult | ToolResult
 
@@ -256,8 +267,7 @@ class Result:
         return output_of(self.event)
 
 
-@dataclass(slots=True)
-class Orphan:
+class Orphan(_Move):
     """A result of a call that the page never heard of."""
 
     id: str
@@ -268,25 +278,21 @@ class Orphan:
         return output_of(self.event)
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(_Move):
     call: Call | None
     event: ToolProgress
 
 
-@dataclass(slots=True)
-class Cited:
+class Cited(_Move):
     event: Citation
 
 
-@dataclass(slots=True)
-class Asked:
+class Asked(_Move):
     call: Call
     approval: Approval
 
 
-@dataclass(slots=True)
-class Refused:
+class Refused(_Move):
     call: Call
     reason: str
 
@@ -305,7 +311,7 @@ class Fold:
 
     ``end`` is the last ``Finish`` or ``Failed``, ``usage`` what each step spent, ``skipped`` counts
     what was not told. ``known`` are calls of an earlier message that may be answered in this one:
-    the event's id and the page's.
+    the event's id and the page's. ``read`` makes an item of what is none, where it can.
     """
 
     def __init__(
@@ -314,6 +320,7 @@ class Fold:
         used: Iterable[str] = (),
         known: Mapping[str, str] | None = None,
         echo: bool = True,
+        read: Callable[[Any], Any] | None = None,
     ) -> None:
         self.end: Finish | Failed | None = None
         self.usage: list[tuple[StreamStart | None, Usage]] = []
@@ -321,7 +328,7 @@ class Fold:
         self.skipped: Counter[str] = Counter()
         self.start: StreamStart | None = None
         self._used = set(used)
-        self._echo = echo
+        self._echo, self._read = echo, read
         self._steps = 0
         self._in_step = False
         self._runs: dict[int, Run] = {}  # by choice: the one that is open
@@ -341,10 +348,31 @@ class Fold:
         for item in items:
             hear = _HEARD.get(type(item))
             if hear is None:
-                self.skipped[getattr(item, "kind", type(item).__name__)] += 1
+                self._other(item, out)
             else:
                 hear(self, item, out)
-        return merged(out)
+        return out
+
+    def going(self, item: Any) -> Run | Call | None:
+        """The open part that this item only adds a text to, if that is all that it does.
+
+        Whoever then tells the text says so to the part (``add``) and does not feed the item.
+        """
+        kind = type(item)
+        if kind is ToolCallDelta:
+            return self._open.get(item.call) if item.text else None
+        if kind not in _KINDS or item.echo is not msgspec.UNSET or not item.text:
+            return None
+        run = self._runs.get(item.choice)
+        return run if run is not None and run.type is None and run.goes_on(item) else None
+
+    def _other(self, item: Any, out: list[Move]) -> None:
+        item = item if self._read is None else self._read(item)
+        hear = _HEARD.get(type(item))
+        if hear is None:
+            self.skipped[getattr(item, "kind", type(item).__name__)] += 1
+        else:
+            hear(self, item, out)
 
     def close(self) -> list[Move]:
         """End the message: runs, calls that never ended, the step."""
@@ -394,44 +422,43 @@ class Fold:
 
     # --- text and reasoning -----------------------------------------------------------------------
 
-    def _text(self, event: TextDelta, out: list[Move]) -> None:
-        self._say("text", event, out)
-
-    def _reason(self, event: ReasoningDelta, out: list[Move]) -> None:
-        self._say("reasoning", event, out)
-
-    def _say(self, kind: RunKind, event: TextDelta | ReasoningDelta, out: list[Move]) -> None:
+    def _say(self, event: TextDelta | ReasoningDelta, out: list[Move]) -> None:
         echo = event.echo if self._echo and event.echo is not msgspec.UNSET else None
-        if not event.text and echo is None:
+        text = event.text
+        if not text and echo is None:
             return
-        run = self._run(kind, event, _type_of(echo) if event.text else None, out)
+        kind = _type_of(echo) if text and echo else None
+        run = self._runs.get(event.choice)
+        if run is None or run.type != kind or not run.goes_on(event):
+            run = self._open_run(event, kind, out)
         if echo is not None and (not run.echoes or run.echoes[-1] != echo):
             run.echoes.append(echo)
             run.marks.append(run.size)
-        if event.text:
-            run.size += len(event.text)
-            out.append(RunText(run, event.text))
+        if not text:
+            return
+        run.add(text)
+        if out and isinstance(last := out[-1], RunText) and last.run is run:
+            last.pieces.append(text)
+        else:
+            out.append(RunText(run, [text]))
 
-    def _run(
-        self, kind: RunKind, event: TextDelta | ReasoningDelta, type: str | None, out: list[Move]
-    ) -> Run:
+    def _open_run(self, event: TextDelta | ReasoningDelta, of: str | None, out: list[Move]) -> Run:
         self._need_step(out)
-        run = self._runs.get(event.choice)
-        said = kind, event.part, type, event.agent
-        if run is not None and (run.kind, run.part, run.type, run.agent) == said:
-            return run
-        if run is not None:
-            out.append(RunClose(run))
+        before = self._runs.get(event.choice)
+        if before is not None:
+            out.append(RunClose(before))
         self._run_count += 1
-        run = Run(kind, self._run_count, self._steps, event.part, event.choice, type)
+        kind = _KINDS[type(event)]
+        run = Run(kind, self._run_count, self._steps, event.part, event.choice, of)
         run.agent = event.agent
         self._runs[event.choice] = run
         out.append(RunOpen(run))
         return run
 
     def _close_runs(self, out: list[Move]) -> None:
-        out.extend(RunClose(run) for run in self._runs.values())
-        self._runs.clear()
+        if self._runs:
+            out.extend([RunClose(run) for run in self._runs.values()])
+            self._runs.clear()
 
     # --- media ------------------------------------------------------------------------------------
 
@@ -504,9 +531,12 @@ class Fold:
         call = self._open.get(event.call)
         if call is None:
             self.skipped["tool_call_delta"] += 1
-        elif event.text:
-            call.pieces.append(event.text)
-            out.append(CallText(call, event.text))
+        elif text := event.text:
+            call.add(text)
+            if out and isinstance(last := out[-1], CallText) and last.call is call:
+                last.pieces.append(text)
+            else:
+                out.append(CallText(call, [text]))
 
     def _whole(self, event: ToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)
@@ -605,12 +635,14 @@ def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
     )
 
 
+_KINDS: dict[type, RunKind] = {TextDelta: "text", ReasoningDelta: "reasoning"}
+
 _Heard: TypeAlias = Callable[[Fold, Any, list[Move]], None]
 
 _HEARD: dict[type, _Heard] = {
     StreamStart: Fold._begin,
-    TextDelta: Fold._text,
-    ReasoningDelta: Fold._reason,
+    TextDelta: Fold._say,
+    ReasoningDelta: Fold._say,
     Media: Fold._show,
     ToolCallStart: Fold._open_call,
     ToolCallDelta: Fold._grow,
@@ -649,21 +681,3 @@ def output_of(event: ProviderToolResult | ToolResult) -> Any:
     if isinstance(event, ProviderToolResult):
         return event.output
     return event.text if event.pieces else event.value
-
-
-def merged(moves: list[Move]) -> list[Move]:
-    """The same moves with neighbouring pieces of one part joined: pages parse again at each."""
-    out: list[Move] = []
-    for (kind, part), group in groupby(moves, _part):
-        if kind is None:
-            out.extend(group)
-        else:
-            text = "".join([move.text for move in group])  # type: ignore[union-attr]
-            out.append(kind(part, text))
-    return out
-
-
-def _part(move: Move) -> tuple[Any, Any]:
-    if isinstance(move, RunText):
-        return RunText, move.run
-    return (CallText, move.call) if isinstance(move, CallText) else (None, None)

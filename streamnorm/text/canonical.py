@@ -2,14 +2,15 @@
 
 Rule: equal calls are equal across providers, whatever order, spaces or number forms their wires
 used. Written by hand because no dependency of ours writes RFC 8785, and integers beyond a double
-must keep their digits.
+must keep their digits. Without doubles and with keys in ASCII, as most arguments are, orjson writes
+the same text ten times as fast.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .written import json_spaced
+from .written import json_sorted, json_spaced
 
 __all__ = ["canonical", "checksum"]
 
@@ -22,9 +23,29 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 1.0, "a": [1e21, 0.000001, "é"]})
     '{"a":[1e+21,0.000001,"é"],"b":1}'
     """
+    try:
+        if _is_easy(value):
+            return json_sorted(value).decode()
+    except TypeError:  # longer integers than it writes, halves of characters, deep nesting
+        pass
     out: list[str] = []
     _canonical(value, out)
     return "".join(out)
+
+
+_EASY = frozenset({str, int, bool, type(None)})
+
+
+def _is_easy(value: Any) -> bool:
+    """Does orjson write this in the same way? Not doubles, and not the order of all keys."""
+    kind = type(value)
+    if kind is dict:
+        if not "".join(value).isascii():
+            return False
+        value = value.values()
+    elif kind is not list:
+        return kind in _EASY
+    return _EASY.issuperset(map(type, value)) or all(map(_is_easy, value))
 
 
 def _canonical(value: Any, out: list[str]) -> None:
@@ -85,5 +106,5 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
     """
     import hashlib  # not needed to read a stream
 
-    text = canonical({"name": name, "arguments": arguments})
+    text = f'{{"arguments":{canonical(arguments)},"name":{canonical(name)}}}'
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

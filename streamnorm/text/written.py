@@ -24,36 +24,38 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import orjson
 
 __all__ = [
+    "Phrase",
     "data_uri",
     "in_base64",
     "json_ascii",
     "json_bytes",
+    "json_sorted",
     "json_spaced",
     "json_text",
     "made_safe",
     "safe_json",
+    "safe_struct",
     "sse",
+    "sse_lines",
 ]
 
+_typed = msgspec.json.Encoder().encode
 _checked = json.JSONEncoder(allow_nan=False, default=msgspec.to_builtins, separators=(",", ":"))
 _in_lines = json.JSONEncoder(allow_nan=False, indent=2)
 # Spaces as most models and people write them; no keys of other types, no conversions.
 _spaced = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
-# In JSON these stand inside strings only, so replacing the bytes is exact.
-_ESCAPES = (
-    (b"<", rb"\u003c"),
-    (b">", rb"\u003e"),
-    (b"&", rb"\u0026"),
-    ("\u2028".encode(), rb"\u2028"),
-    ("\u2029".encode(), rb"\u2029"),
-)
+# In JSON these stand inside strings only, so replacing the bytes is exact. To look for one byte is
+# so much cheaper than to replace it that most lines are only looked at.
+_LESS, _MORE, _AND, _LEAD = b"<>&\xe2"  # the last one begins both separators, and other characters
+_SEPARATORS = "\u2028".encode(), "\u2029".encode()
 
 
 def json_bytes(value: Any) -> bytes:
@@ -98,6 +100,15 @@ def json_spaced(value: Any) -> str:
     return _strictly(_spaced, value)
 
 
+def json_sorted(value: Any) -> bytes:
+    """``value`` as JSON with keys in order of their characters; ``TypeError`` for all but plain values.
+
+    >>> json_sorted({"b": 1, "a": [2]})
+    b'{"a":[2],"b":1}'
+    """
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
 def safe_json(value: Any) -> bytes:
     r"""``value`` as one line of JSON that is harmless in HTML and in scripts.
 
@@ -107,11 +118,54 @@ def safe_json(value: Any) -> bytes:
     return made_safe(json_bytes(value))
 
 
+def safe_struct(value: msgspec.Struct) -> bytes:
+    """A struct without numbers that may be none, as such a line.
+
+    >>> class Hi(msgspec.Struct):
+    ...     to: str
+    >>> safe_struct(Hi("<all>"))
+    b'{"to":"\\\\u003call\\\\u003e"}'
+    """
+    try:
+        line = _typed(value)
+    except UnicodeEncodeError:  # halves of characters
+        return safe_json(value)
+    return made_safe(line)
+
+
 def made_safe(line: bytes) -> bytes:
     """JSON that was written elsewhere: no byte of it can end a script, start a tag or break a line."""
-    for raw, escape in _ESCAPES:
-        line = line.replace(raw, escape)
+    if _LESS in line or _MORE in line or _AND in line:
+        line = line.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")
+    if _LEAD in line:
+        lines, paragraphs = _SEPARATORS
+        line = line.replace(lines, rb"\u2028").replace(paragraphs, rb"\u2029")
     return line
+
+
+class Phrase:
+    r"""A JSON object that is said again and again with another text in its last field.
+
+    All but the text is written once; each line is harmless, as those of ``safe_json``.
+
+    >>> Phrase({"type": "text-delta", "id": "t1", "delta": ""}).line(["<", "Hi>"])
+    b'{"type":"text-delta","id":"t1","delta":"\\u003cHi\\u003e"}'
+    """
+
+    __slots__ = ("_empty", "_head")
+
+    def __init__(self, empty: dict[str, Any]) -> None:
+        self._empty = empty
+        self._head = safe_json(empty).removesuffix(b'""}')
+
+    def line(self, pieces: Iterable[str]) -> bytes:
+        """The object with the text of these pieces."""
+        text = "".join(pieces)
+        try:
+            said = orjson.dumps(text)
+        except TypeError:  # halves of characters
+            return safe_json({**self._empty, next(reversed(self._empty)): text})
+        return self._head + made_safe(said) + b"}"
 
 
 def sse(payload: Any, event: str | None = None, id: str | None = None) -> bytes:
@@ -130,6 +184,16 @@ def sse(payload: Any, event: str | None = None, id: str | None = None) -> bytes:
     if id is not None:
         head = f"id: {id}\n".encode() + head
     return b"%bdata: %b\n\n" % (head, line)
+
+
+def sse_lines(payloads: Iterable[bytes]) -> bytes:
+    """Lines that are written already, each as a server-sent event.
+
+    >>> sse_lines([b"{}", b"[DONE]"]), sse_lines([])
+    (b'data: {}\\n\\ndata: [DONE]\\n\\n', b'')
+    """
+    lines = b"\n\ndata: ".join(payloads)
+    return b"data: %b\n\n" % lines if lines else b""
 
 
 def in_base64(data: bytes) -> str:

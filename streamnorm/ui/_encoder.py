@@ -17,7 +17,8 @@ from .. import fold as f
 from ..errors import StreamnormError
 from ..events import Failed, StreamStart, ToolCall, Usage
 from ..fold import Call, Fold, Move
-from ..text.written import json_text, safe_json, sse
+from ..text.media import UNTOLD, is_web
+from ..text.written import Phrase, data_uri, json_text, safe_json, sse_lines
 from ..tools import ToolResult
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ SSE_HEADERS = {
 
 ErrorText: TypeAlias = Callable[[Failed], str]
 Frame: TypeAlias = dict[str, Any]
+Told: TypeAlias = Frame | bytes  # to be written, or written already
 Item: TypeAlias = "f.Item | Settled"
 
 CUT = Failed("truncated", "the events ended without an end")
@@ -100,15 +102,18 @@ class Encoder(ABC):
 
     def feed(self, *items: Item) -> bytes:
         """These items as server-sent events."""
-        return b"".join(map(sse, self.payloads(*items)))
+        return sse_lines(self.payloads(*items))
 
     def close(self, failed: Failed | None = None) -> bytes:
         """The end as server-sent events."""
-        return b"".join(map(sse, self.closing(failed)))
+        return sse_lines(self.closing(failed))
 
 
 class MoveEncoder(Encoder):
     """A protocol that is told in moves: a subclass has a method for each, named in ``METHODS``.
+
+    A method gives frames, or the payload of one that is written already: of a part that goes on only
+    the text is new, so the rest of its frame is written once (``Phrase``).
 
     ``used`` are call ids that the conversation has already; ``known`` those of earlier calls that may
     be answered now, by the ids that their results have; ``echo=False`` leaves out what a provider
@@ -116,6 +121,10 @@ class MoveEncoder(Encoder):
     """
 
     TRAILER: ClassVar[tuple[bytes, ...]] = ()
+    _tells: ClassVar[dict[type, Callable[[Any, Any], list[Told]]]] = {}  # a move -> its method
+
+    def __init_subclass__(cls) -> None:
+        cls._tells = {move: getattr(cls, name) for move, name in METHODS.items()}
 
     def __init__(
         self,
@@ -125,39 +134,42 @@ class MoveEncoder(Encoder):
         echo: bool = True,
         error_text: ErrorText = plain_error,
     ) -> None:
-        super().__init__(Fold(used=used, known=known, echo=echo), error_text)
+        super().__init__(Fold(used=used, known=known, echo=echo, read=as_item), error_text)
         self._echo = echo
         self._opened = False
+        self._phrases: dict[f.Run | Call, Phrase] = {}  # of the parts that are open
 
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
-        return [safe_json(frame) for frame in [*self._openers(), *self._told(items)]]
+        if len(items) == 1:  # most often one piece of a part that is open: no moves are needed
+            part = self._fold.going(item := items[0])
+            if part is not None and (phrase := self._phrases.get(part)) is not None:
+                part.add(text := item.text)  # type: ignore[union-attr]
+                return [phrase.line((text,))]
+        told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
+        return [line if type(line) is bytes else safe_json(line) for line in told]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
         if self._closed:
             return []
-        frames = [*self._openers(), *self._told([failed] if failed is not None else [])]
+        told = self._told(self._fold.feed([failed] if failed is not None else []))
         failed = failed or self._cut()
-        for move in self._fold.close():
-            frames.extend(self._tell(move))
+        told += self._told(self._fold.close())
         self._closed = True
-        frames.extend(self._finish(failed or self._failed()))
-        return [*map(safe_json, frames), *self.TRAILER]
+        told += self._finish(failed or self._failed())
+        lines = [line if type(line) is bytes else safe_json(line) for line in told]
+        return [*lines, *self.TRAILER]
 
-    def _told(self, items: Iterable[Item]) -> list[Frame]:
-        moves = self._fold.feed(map(as_item, items))
-        return [frame for move in moves for frame in self._tell(move)]
-
-    def _tell(self, move: Move) -> list[Frame]:
-        told: list[Frame] = getattr(self, METHODS[type(move)])(move)
+    def _told(self, moves: list[Move]) -> list[Told]:
+        told = [] if self._opened else self._openers()
+        for move in moves:
+            told += self._tells[type(move)](self, move)
         return told
 
-    def _openers(self) -> list[Frame]:
-        if self._opened:
-            return []
+    def _openers(self) -> list[Told]:
         self._opened = True
         return self._start()
 
@@ -168,11 +180,11 @@ class MoveEncoder(Encoder):
     # --- of each protocol -------------------------------------------------------------------------
 
     @abstractmethod
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         """What comes before everything."""
 
     @abstractmethod
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _finish(self, failed: Failed | None) -> list[Told]:
         """What comes after everything."""
 
 
@@ -182,6 +194,7 @@ METHODS = {
     f.RunOpen: "_run_open",
     f.RunText: "_run_text",
     f.RunClose: "_run_close",
+    f.Shown: "_shown",
     f.CallOpen: "_call_open",
     f.CallText: "_call_text",
     f.CallWhole: "_call_whole",
@@ -246,6 +259,37 @@ def progress_facts(move: f.Progress) -> Frame:
     return facts
 
 
+# Media that a page shows and that cannot act; anything else is only a file to it.
+HARMLESS = {
+    "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf",
+    "text/plain",
+}  # fmt: skip
+
+
+def address_of(medium: f.Medium) -> str | None:
+    """Where a page finds a medium: in a data URL, or on the web; None if it may not have it.
+
+    >>> address_of(f.Medium(1, 1, 0, 0, "text/html", pieces=[b"<b>"]))
+    'data:application/octet-stream;base64,PGI+'
+    """
+    if (data := medium.data) is not None:
+        kind = medium.type.partition(";")[0].lower()
+        shown = kind in HARMLESS or kind.startswith(("audio/", "video/"))
+        return data_uri(data, kind if shown else UNTOLD)
+    return medium.url if medium.url is not None and is_web(medium.url) else None
+
+
+def run_facts(run: f.Run) -> Frame:
+    """What is to come back with a text, and who said it."""
+    facts: Frame = {"echoes": run.echoes, "marks": run.marks} if run.echoes else {}
+    return facts if run.agent is None else {**facts, "agent": run.agent}
+
+
+def medium_facts(medium: f.Medium) -> Frame:
+    """The same of a medium."""
+    return without_none(echoes=medium.echoes or None, agent=medium.agent)
+
+
 def orphan_facts(move: f.Orphan) -> Frame:
     """A result of a call that nobody heard of."""
     return {"id": move.id, "output": move.output, "isError": move.event.is_error}
@@ -258,17 +302,23 @@ def as_text(output: Any) -> str:
 
 def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
     """Where a call and its id come from, for the page: what ``inbox`` reads when it comes back."""
-    provenance = event.provenance
+    whence = event.provenance
     metadata: dict[str, Any] = {
-        "id": event.id, "idSource": provenance.id_source, "boundary": provenance.boundary,
+        "id": event.id, "idSource": whence.id_source, "boundary": whence.boundary,
         "family": event.family, "call": event.call,
     }  # fmt: skip
-    optional = {
-        "wireId": provenance.wire_id, "wireField": provenance.wire_field,
-        "provider": provenance.provider or None, "responseId": provenance.response_id,
-        "choice": event.choice or None,
-    }  # fmt: skip
-    metadata |= {key: value for key, value in optional.items() if value is not None}
+    if whence.wire_id is not None:
+        metadata["wireId"] = whence.wire_id
+    if whence.wire_field is not None:
+        metadata["wireField"] = whence.wire_field
+    if whence.provider:
+        metadata["provider"] = whence.provider
+    if whence.response_id is not None:
+        metadata["responseId"] = whence.response_id
+    if event.choice:
+        metadata["choice"] = event.choice
+    if event.agent is not None:
+        metadata["agent"] = event.agent
     if isinstance(event, ToolCall):
         metadata["checksum"] = event.checksum
         if not event.name_valid:

@@ -16,7 +16,8 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import json_text, safe_json
+from ..text.written import Phrase, in_base64, json_text, safe_json
+from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -24,9 +25,12 @@ from ._encoder import (
     Frame,
     Item,
     MoveEncoder,
+    Told,
+    address_of,
     as_text,
     broken_text,
     call_metadata,
+    medium_facts,
     new_id,
     orphan_facts,
     plain_error,
@@ -89,15 +93,15 @@ class Encoder(MoveEncoder):
         self.message_id = message_id or new_id("msg")
         self._modern = is_modern(protocol_version)
         self._held: dict[str, list[str]] = {}  # arguments that are no JSON: told when whole
-        self._heard: set[str] = set()  # calls whose arguments are JSON and were told
         self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
         self._results = 0
+        self._agents: dict[str, int] = {}  # who has spoken, in their order
 
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         version = {"protocolVersion": VERSION} if self._modern else {}
         return [{"type": "RUN_STARTED", **self._run_ids(), **version}]
 
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _finish(self, failed: Failed | None) -> list[Told]:
         if failed is not None and (failed.reason != "cancelled" or not self._modern):
             return [self._run_error(failed)]
         event: Frame = {"type": "RUN_FINISHED", **self._run_ids()}
@@ -116,7 +120,7 @@ class Encoder(MoveEncoder):
     def _run_ids(self) -> Frame:
         return {"threadId": self.thread_id, "runId": self.run_id}
 
-    def _interrupts(self) -> list[Frame]:
+    def _interrupts(self) -> list[Told]:
         return [
             without_none(
                 id=approval.id, reason="tool_call", toolCallId=call.id,
@@ -135,31 +139,39 @@ class Encoder(MoveEncoder):
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Frame]:
+    def _step(self, move: f.Step) -> list[Told]:
         event: Frame = {"type": "STEP_STARTED", "stepName": f"step-{move.number}"}
         if move.start is not None:
             event["metadata"] = {"streamnorm": stream_facts(move.start)}
         return [event]
 
-    def _step_end(self, move: f.StepEnd) -> list[Frame]:
+    def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Frame]:
-        id = self._run_id(move.run)
-        if move.run.kind == "text":
-            return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
+    def _run_open(self, move: f.RunOpen) -> list[Told]:
+        id, run = self._run_id(move.run), move.run
+        said_by = _said_by(run.agent)
+        if run.kind == "text":
+            name = {} if run.agent is None else {"name": run.agent}
+            start = {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}
+            return [{**start, **name, **said_by}]
         return [
-            {"type": "REASONING_START", "messageId": id},
-            {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
+            {"type": "REASONING_START", "messageId": id, **said_by},
+            {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning", **said_by},
         ]
 
-    def _run_text(self, move: f.RunText) -> list[Frame]:
-        kind = "TEXT_MESSAGE" if move.run.kind == "text" else "REASONING_MESSAGE"
-        id = self._run_id(move.run)
-        return [{"type": f"{kind}_CONTENT", "messageId": id, "delta": move.text}]
+    def _run_text(self, move: f.RunText) -> list[Told]:
+        run = move.run
+        phrase = self._phrases.get(run)
+        if phrase is None:
+            kind = "TEXT_MESSAGE" if run.kind == "text" else "REASONING_MESSAGE"
+            content = {"type": f"{kind}_CONTENT", "messageId": self._run_id(run), "delta": ""}
+            phrase = self._phrases[run] = Phrase(content)
+        return [phrase.line(move.pieces)]
 
-    def _run_close(self, move: f.RunClose) -> list[Frame]:
+    def _run_close(self, move: f.RunClose) -> list[Told]:
         id, run = self._run_id(move.run), move.run
+        self._phrases.pop(run, None)
         echoes = self._kept(id, run)
         if run.kind == "text":
             return [{"type": "TEXT_MESSAGE_END", "messageId": id}, *echoes]
@@ -169,7 +181,7 @@ class Encoder(MoveEncoder):
             {"type": "REASONING_END", "messageId": id},
         ]
 
-    def _kept(self, id: str, run: f.Run) -> list[Frame]:
+    def _kept(self, id: str, run: f.Run) -> list[Told]:
         """What is to come back with a message: clients keep the last value, so it holds them all."""
         runs = self._runs.setdefault(id, [])
         runs.append(run)
@@ -178,17 +190,31 @@ class Encoder(MoveEncoder):
         echoes, marks = f.echoes_of(runs)
         return [_encrypted("message", id, json_text({"echoes": echoes, "marks": marks}))]
 
+    def _shown(self, move: f.Shown) -> list[Told]:
+        """No message of the protocol holds media of an assistant: told beside it, as its own part."""
+        medium, url = move.medium, address_of(move.medium)
+        message = self._message(medium.step, medium.agent)
+        value: Frame = {"messageId": message, "part": medium.part, **medium_facts(medium)}
+        if url is None:
+            return [_custom("media", {**value, "mimeType": medium.type})]
+        source: Frame = {"type": "url", "value": url, "mimeType": medium.type}
+        if (data := medium.data) is not None:
+            source = {"type": "data", "value": in_base64(data), "mimeType": medium.type}
+        kind = File(b"", medium.type).modality
+        return [_custom("media", {**value, "content": {"type": kind, "source": source}})]
+
     def _run_id(self, run: f.Run) -> str:
-        """All text of a step is one message, that of another type or choice apart."""
+        """All text of a step is one message, that of another type, choice or agent apart."""
         if run.kind == "reasoning":
             return f"{self.message_id}-{run.step}-r{run.number}"
         apart = f"-c{run.choice}" if run.choice else ""
-        return self._message(run.step) + apart + (f"-t{run.number}" if run.type else "")
+        return self._message(run.step, run.agent) + apart + (f"-t{run.number}" if run.type else "")
 
-    def _message(self, step: int) -> str:
-        return f"{self.message_id}-{step}"
+    def _message(self, step: int, agent: str | None) -> str:
+        voice = f"-a{self._agents.setdefault(agent, len(self._agents) + 1)}" if agent else ""
+        return f"{self.message_id}-{step}{voice}"
 
-    def _cited(self, move: f.Cited) -> list[Frame]:
+    def _cited(self, move: f.Cited) -> list[Told]:
         sources = [
             without_none(title=s.title, url=s.url, filename=s.filename)
             for s in sources_of(move.event.payload)
@@ -198,7 +224,7 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Frame]:
+    def _call_open(self, move: f.CallOpen) -> list[Told]:
         return [self._opened_call(move.call.id, move.call)]
 
     def _opened_call(self, id: str, call: f.Call) -> Frame:
@@ -206,32 +232,33 @@ class Encoder(MoveEncoder):
             "type": "TOOL_CALL_START",
             "toolCallId": id,
             "toolCallName": call.name,
-            "parentMessageId": self._message(call.step),
+            "parentMessageId": self._message(call.step, call.agent),
         }
         if call.by_provider:
             event["metadata"] = {"streamnorm": {"providerExecuted": True}}
         return event
 
-    def _call_text(self, move: f.CallText) -> list[Frame]:
+    def _call_text(self, move: f.CallText) -> list[Told]:
         """Clients take arguments for JSON. Code and other text is held until its object is whole."""
+        if (phrase := self._phrases.get(move.call)) is not None:
+            return [phrase.line(move.pieces)]
         id = move.call.id
-        if id in self._heard:
-            return [_args(id, move.text)]
         held = self._held.setdefault(id, [])
         held.append(move.text)
-        start = move.text.lstrip() if len(held) == 1 else held[0].lstrip()
+        start = held[0].lstrip()
         if start and not start.startswith("{"):
             return []
         text = "".join(held)
         if not text.strip():
             return []
         del self._held[id]
-        self._heard.add(id)
-        return [_args(id, text)]
+        phrase = self._phrases[move.call] = Phrase(_args(id, ""))
+        return [phrase.line([text])]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
+    def _call_whole(self, move: f.CallWhole) -> list[Told]:
         call, event = move.call, move.event
-        told = call.sent if call.id in self._heard else ""
+        told = call.sent if self._phrases.pop(call, None) is not None else ""
+        self._held.pop(call.id, None)
         text = _json_of(event)
         metadata = {"streamnorm": _facts(call, event)}
         if text.startswith(told):
@@ -247,31 +274,32 @@ class Encoder(MoveEncoder):
             *self._ended(again, metadata, event),
         ]
 
-    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Frame]:
+    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Told]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
             return [end, _encrypted("tool-call", id, json_text(event.echo))]
         return [end]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
+    def _call_broken(self, move: f.CallBroken) -> list[Told]:
         call, rest = move.call, []
+        self._phrases.pop(call, None)
         if call.id in self._held:
             rest = [_args(call.id, "".join(self._held.pop(call.id)))]
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": call.id}
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
 
-    def _gone(self, id: str, why: str, reason: str) -> list[Frame]:
+    def _gone(self, id: str, why: str, reason: str) -> list[Told]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id}
         end["metadata"] = {"streamnorm": {"broken": reason}}
         return [end, self._error_result(id, why)]
 
-    def _progress(self, move: f.Progress) -> list[Frame]:
+    def _progress(self, move: f.Progress) -> list[Told]:
         return [_custom("tool_progress", progress_facts(move))]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Frame]:
+    def _result(self, move: f.Result) -> list[Told]:
         if move.event.is_error:
             return [self._error_result(move.call.id, as_text(move.output))]
         return [self._answered(move.call.id, as_text(move.output), {})]
@@ -290,16 +318,16 @@ class Encoder(MoveEncoder):
             **more,
         }
 
-    def _orphan(self, move: f.Orphan) -> list[Frame]:
+    def _orphan(self, move: f.Orphan) -> list[Told]:
         return [_custom("orphan_result", orphan_facts(move))]
 
-    def _asked(self, move: f.Asked) -> list[Frame]:
+    def _asked(self, move: f.Asked) -> list[Told]:
         value = without_none(
             id=move.approval.id, toolCallId=move.call.id, reason=move.approval.reason or None
         )
         return [_custom("approval_request", value)]
 
-    def _refused(self, move: f.Refused) -> list[Frame]:
+    def _refused(self, move: f.Refused) -> list[Told]:
         return [self._error_result(move.call.id, f.denial(move.reason))]
 
 
@@ -376,6 +404,10 @@ def _args(id: str, text: str) -> Frame:
 
 def _custom(name: str, value: Frame) -> Frame:
     return {"type": "CUSTOM", "name": f"streamnorm.{name}", "value": value}
+
+
+def _said_by(agent: str | None) -> Frame:
+    return {} if agent is None else {"metadata": {"streamnorm": {"agent": agent}}}
 
 
 def _encrypted(subtype: str, id: str, value: str) -> Frame:

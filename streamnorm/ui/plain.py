@@ -9,23 +9,28 @@ page may have lost it. The last event is ``{"kind":"end"}``: after it a reader n
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable
 from itertools import groupby
 from typing import Any, get_args
 
 import msgspec
+from msgspec import UNSET
 
 from ..events import (
     Event,
     Failed,
+    Media,
     ReasoningDelta,
     TextDelta,
+    ToolCall,
     ToolCallDelta,
+    ToolCallStart,
     Unrecognized,
     event_to_dict,
 )
 from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, output_of
-from ..text.written import safe_json
+from ..text.media import is_web
+from ..text.written import json_bytes, safe_json, safe_struct
 from ..tools import ToolResult
 from ._encoder import INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
 from ._encoder import Encoder as _Encoder
@@ -43,7 +48,7 @@ class Encoder(_Encoder):
     >>> from streamnorm import Finish, TextDelta
     >>> encoder = Encoder()
     >>> encoder.feed(TextDelta("Hel"), TextDelta("lo"))
-    b'data: {"kind":"text_delta","text":"Hello","part":0,"choice":0}\\n\\n'
+    b'data: {"kind":"text_delta","text":"Hello","part":0,"choice":0,"agent":null}\\n\\n'
     >>> encoder.feed(Finish("stop")) + encoder.close()
     b'data: {"kind":"finish","reason":"stop","raw_reason":null}\\n\\ndata: {"kind":"end"}\\n\\n'
     """
@@ -56,10 +61,14 @@ class Encoder(_Encoder):
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
-        events = [as_item(item) for item in items]
+        if len(items) == 1:  # most often one piece of a part that is open
+            part = self._fold.going(item := items[0])
+            if part is not None:
+                part.add(item.text)  # type: ignore[union-attr]
+                return [safe_struct(item)]  # type: ignore[arg-type]
+        events: list[Any] = [i if type(i) in _EVENTS else as_item(i) for i in items]
         moves = self._fold.feed(events)  # it knows what was told, and what is open
-        told = (self._plain(event) for event in _merged(_with_calls(events, moves)))
-        return [safe_json(plain) for plain in told if plain is not None]
+        return self._lines(_merged(_with_calls(events, moves)))
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: what is open is broken, and the end is told."""
@@ -68,21 +77,61 @@ class Encoder(_Encoder):
         self._closed = True
         broken = [move.event for move in self._fold.close() if isinstance(move, CallBroken)]
         failed = failed or self._cut()
-        last = [*broken, *([failed] if failed else [])]
-        told = [plain for item in last if (plain := self._plain(item)) is not None]
-        return [safe_json(plain) for plain in (*told, END)]
+        return [*self._lines([*broken, *([failed] if failed else [])]), safe_json(END)]
 
-    def _plain(self, item: Any) -> dict[str, Any] | None:
-        if isinstance(item, Unrecognized) and not self._full:
+    def _lines(self, items: Iterable[Any]) -> list[bytes]:
+        return [line for item in items if (line := self._line(item)) is not None]
+
+    def _line(self, item: Any) -> bytes | None:
+        """What a page may read of this item."""
+        if self._full:
+            plain = _as_plain(item)
+            return None if plain is None else safe_json(plain)
+        write = _WRITTEN.get(type(item))
+        if write is not None:
+            return write(item)
+        if isinstance(item, Unrecognized):
             return None
-        if isinstance(item, Failed) and not self._full:
+        if isinstance(item, Failed):
             item = msgspec.structs.replace(item, error=self._error_text(item))
         plain = _as_plain(item)
-        if plain is not None and not self._full:
-            plain.pop("echo", None)
-            if plain["kind"] == "usage":
-                plain.pop("raw", None)
-        return plain
+        if plain is None:
+            return None
+        plain.pop("echo", None)
+        if plain["kind"] == "usage":
+            plain.pop("raw", None)
+        return safe_json(plain)
+
+
+def _said(event: Any) -> bytes:
+    bare = event if event.echo is UNSET else msgspec.structs.replace(event, echo=UNSET)
+    return safe_struct(bare)
+
+
+def _call(call: ToolCall) -> bytes:
+    """The arguments are written apart, as they may hold what JSON cannot say."""
+    arguments: Any = msgspec.Raw(json_bytes(call.arguments))
+    try:
+        return safe_struct(msgspec.structs.replace(call, arguments=arguments, echo=UNSET))
+    except TypeError:  # halves of characters: no struct can be written then
+        return safe_json({k: v for k, v in event_to_dict(call).items() if k != "echo"})
+
+
+def _medium(event: Media) -> bytes:
+    """An address that is none of the web stays on the server."""
+    url = event.url if event.url is not None and is_web(event.url) else None
+    return _said(msgspec.structs.replace(event, url=url))
+
+
+# What most of a stream is made of: structs that are written without a plain copy of them.
+_WRITTEN: dict[type, Callable[[Any], bytes]] = {
+    TextDelta: _said,
+    ReasoningDelta: _said,
+    Media: _medium,
+    ToolCallStart: safe_struct,
+    ToolCallDelta: safe_struct,
+    ToolCall: _call,
+}
 
 
 def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: Any) -> Encoded:
@@ -106,6 +155,12 @@ _EVENTS = frozenset(get_args(Event))
 
 def _with_calls(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
     """The items, and before each question the call that the fold had to add for it."""
+    if not any(isinstance(item, Approval) for item in items):
+        return items
+    return _with_added(items, moves)
+
+
+def _with_added(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
     heard = {id(item) for item in items}
     added = {id(m.event) for m in moves if isinstance(m, CallWhole)} - heard
     for item in items:
@@ -125,10 +180,11 @@ def _merged(items: Iterable[Item]) -> Iterable[Item]:
 
 
 def _part(item: Any) -> Any:
-    if isinstance(item, ToolCallDelta):
-        return ToolCallDelta, item.call
-    if isinstance(item, TextDelta | ReasoningDelta) and item.echo is msgspec.UNSET:
-        return type(item), item.part, item.choice
+    kind = type(item)
+    if kind is ToolCallDelta:
+        return kind, item.call
+    if (kind is TextDelta or kind is ReasoningDelta) and item.echo is UNSET:
+        return kind, item.part, item.choice, item.agent
     return None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import Failed, Finish, ToolCall
-from ..text.written import safe_json
+from ..text.written import Phrase, safe_json
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -24,13 +24,17 @@ from ._encoder import (
     Frame,
     Item,
     MoveEncoder,
+    Told,
+    address_of,
     as_text,
     broken_text,
     call_metadata,
+    medium_facts,
     new_id,
     orphan_facts,
     plain_error,
     progress_facts,
+    run_facts,
     stream_facts,
     token_facts,
     without_none,
@@ -87,10 +91,10 @@ class Encoder(MoveEncoder):
         self.message_id = message_id or new_id("msg")
         self._source_count = 0
 
-    def _start(self) -> list[Frame]:
+    def _start(self) -> list[Told]:
         return [{"type": "start", "messageId": self.message_id}]
 
-    def _finish(self, failed: Failed | None) -> list[Frame]:
+    def _finish(self, failed: Failed | None) -> list[Told]:
         end = self._fold.end
         reason = "error" if failed is not None else "other"
         if isinstance(end, Finish) and failed is None:
@@ -117,30 +121,44 @@ class Encoder(MoveEncoder):
 
     # --- steps, text, reasoning -------------------------------------------------------------------
 
-    def _step(self, move: f.Step) -> list[Frame]:
-        chunks: list[Frame] = [{"type": "start-step"}]
+    def _step(self, move: f.Step) -> list[Told]:
+        chunks: list[Told] = [{"type": "start-step"}]
         if move.start is not None:
             facts = stream_facts(move.start)
             chunks.append({"type": "message-metadata", "messageMetadata": facts})
         return chunks
 
-    def _step_end(self, move: f.StepEnd) -> list[Frame]:
+    def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "finish-step"}]
 
-    def _run_open(self, move: f.RunOpen) -> list[Frame]:
-        return [{"type": f"{move.run.kind}-start", "id": _run_id(move.run)}]
+    def _run_open(self, move: f.RunOpen) -> list[Told]:
+        start: Frame = {"type": f"{move.run.kind}-start", "id": _run_id(move.run)}
+        return [start if move.run.agent is None else _with_facts(start, move.run)]
 
-    def _run_text(self, move: f.RunText) -> list[Frame]:
-        return [{"type": f"{move.run.kind}-delta", "id": _run_id(move.run), "delta": move.text}]
+    def _run_text(self, move: f.RunText) -> list[Told]:
+        run = move.run
+        phrase = self._phrases.get(run)
+        if phrase is None:
+            delta = {"type": f"{run.kind}-delta", "id": _run_id(run), "delta": ""}
+            phrase = self._phrases[run] = Phrase(delta)
+        return [phrase.line(move.pieces)]
 
-    def _run_close(self, move: f.RunClose) -> list[Frame]:
+    def _run_close(self, move: f.RunClose) -> list[Told]:
+        self._phrases.pop(move.run, None)
         chunk: Frame = {"type": f"{move.run.kind}-end", "id": _run_id(move.run)}
-        if move.run.echoes:
-            kept = {"echoes": move.run.echoes, "marks": move.run.marks}
-            chunk["providerMetadata"] = {"streamnorm": kept}
-        return [chunk]
+        return [_with_facts(chunk, move.run)]
 
-    def _cited(self, move: f.Cited) -> list[Frame]:
+    def _shown(self, move: f.Shown) -> list[Told]:
+        """A file of the message. One that the page may not have, or that has no bytes, is only named."""
+        medium, url = move.medium, address_of(move.medium)
+        facts = medium_facts(medium)
+        if url is None:
+            named = {"mediaType": medium.type, "part": medium.part, **facts}
+            return [{"type": "data-media", "data": named}]
+        chunk: Frame = {"type": "file", "url": url, "mediaType": medium.type}
+        return [{**chunk, "providerMetadata": {"streamnorm": facts}} if facts else chunk]
+
+    def _cited(self, move: f.Cited) -> list[Told]:
         return [self._source(source, move) for source in sources_of(move.event.payload)]
 
     def _source(self, source: Any, move: f.Cited) -> Frame:
@@ -163,22 +181,27 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Frame]:
+    def _call_open(self, move: f.CallOpen) -> list[Told]:
         return [{"type": "tool-input-start", **_named(move.call)}]
 
-    def _call_text(self, move: f.CallText) -> list[Frame]:
-        return [
-            {"type": "tool-input-delta", "toolCallId": move.call.id, "inputTextDelta": move.text}
-        ]
+    def _call_text(self, move: f.CallText) -> list[Told]:
+        call = move.call
+        phrase = self._phrases.get(call)
+        if phrase is None:
+            delta = {"type": "tool-input-delta", "toolCallId": call.id, "inputTextDelta": ""}
+            phrase = self._phrases[call] = Phrase(delta)
+        return [phrase.line(move.pieces)]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Frame]:
+    def _call_whole(self, move: f.CallWhole) -> list[Told]:
+        self._phrases.pop(move.call, None)
         chunk = {"type": "tool-input-available", **_named(move.call), "input": move.event.arguments}
         chunk["toolMetadata"] = _metadata(move.call, move.event)
         if self._echo and move.event.echo:
             chunk["providerMetadata"] = {"streamnorm": {"echo": move.event.echo}}
         return [chunk]
 
-    def _call_broken(self, move: f.CallBroken) -> list[Frame]:
+    def _call_broken(self, move: f.CallBroken) -> list[Told]:
+        self._phrases.pop(move.call, None)
         return [
             {
                 "type": "tool-input-error",
@@ -189,12 +212,12 @@ class Encoder(MoveEncoder):
             }
         ]
 
-    def _progress(self, move: f.Progress) -> list[Frame]:
+    def _progress(self, move: f.Progress) -> list[Told]:
         return [{"type": "data-tool-progress", "data": progress_facts(move), "transient": True}]
 
     # --- results and approvals --------------------------------------------------------------------
 
-    def _result(self, move: f.Result) -> list[Frame]:
+    def _result(self, move: f.Result) -> list[Told]:
         flag = {"providerExecuted": True} if move.call.by_provider else {}
         if move.event.is_error:
             return [
@@ -214,10 +237,10 @@ class Encoder(MoveEncoder):
             }
         ]
 
-    def _orphan(self, move: f.Orphan) -> list[Frame]:
+    def _orphan(self, move: f.Orphan) -> list[Told]:
         return [{"type": "data-orphan-result", "data": orphan_facts(move)}]
 
-    def _asked(self, move: f.Asked) -> list[Frame]:
+    def _asked(self, move: f.Asked) -> list[Told]:
         chunk = {
             "type": "tool-approval-request",
             "approvalId": move.approval.id,
@@ -225,7 +248,7 @@ class Encoder(MoveEncoder):
         }
         return [{**chunk, "reason": move.approval.reason} if move.approval.reason else chunk]
 
-    def _refused(self, move: f.Refused) -> list[Frame]:
+    def _refused(self, move: f.Refused) -> list[Told]:
         return [{"type": "tool-output-denied", "toolCallId": move.call.id}]
 
 
@@ -293,6 +316,11 @@ def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:
 
 def _run_id(run: f.Run) -> str:
     return f"{run.kind}-{run.number}"
+
+
+def _with_facts(chunk: Frame, run: f.Run) -> Frame:
+    facts = run_facts(run)
+    return {**chunk, "providerMetadata": {"streamnorm": facts}} if facts else chunk
 
 
 def _titled(title: str | None) -> Frame:
