@@ -4,8 +4,8 @@ Everything that makes a message of events reads these moves: ``Turn.from_events`
 the chat protocols.
 
 Rule: whatever is opened is closed, exactly once, however the events end. A call has its own life and
-may be open beside others; of text and reasoning at most one run per choice is open, and it ends when
-something else begins. A stream is a step of the message; a tool loop tells several.
+may be open beside others; of text and reasoning at most one run per choice, or per agent, is open, and it
+ends when something else begins. A stream is a step of the message; a tool loop tells several.
 
 Text that comes with an echo of some type is of that type (a refusal, say), so it is a run of its own.
 An echo is kept with its run once, at the place in the text where it came. What two agents say is
@@ -157,7 +157,7 @@ class Run(_Part):
 
     def goes_on(self, event: TextDelta | ReasoningDelta) -> bool:
         """Is this event of the same run, if its text is of the same type?"""
-        same = self.part == event.part and self.agent == event.agent
+        same = self.part == event.part and self.choice == event.choice
         return same and self.kind == _KINDS[type(event)]
 
     def add(self, text: str) -> None:
@@ -331,7 +331,7 @@ class Fold:
         self._echo, self._read = echo, read
         self._steps = 0
         self._in_step = False
-        self._runs: dict[int, Run] = {}  # by choice: the one that is open
+        self._runs: dict[int | str, Run] = {}  # by choice, or by agent: the one that is open
         self._run_count = 0
         self._media: dict[int, Medium] = {}  # by choice: the sound that may go on
         self._media_count = 0
@@ -363,7 +363,7 @@ class Fold:
             return self._open.get(item.call) if item.text else None
         if kind not in _KINDS or item.echo is not msgspec.UNSET or not item.text:
             return None
-        run = self._runs.get(item.choice)
+        run = self._runs.get(item.agent or item.choice)
         return run if run is not None and run.type is None and run.goes_on(item) else None
 
     def _other(self, item: Any, out: list[Move]) -> None:
@@ -428,7 +428,7 @@ class Fold:
         if not text and echo is None:
             return
         kind = _type_of(echo) if text and echo else None
-        run = self._runs.get(event.choice)
+        run = self._runs.get(event.agent or event.choice)
         if run is None or run.type != kind or not run.goes_on(event):
             run = self._open_run(event, kind, out)
         if echo is not None and (not run.echoes or run.echoes[-1] != echo):
@@ -444,14 +444,14 @@ class Fold:
 
     def _open_run(self, event: TextDelta | ReasoningDelta, of: str | None, out: list[Move]) -> Run:
         self._need_step(out)
-        before = self._runs.get(event.choice)
+        before = self._runs.get(event.agent or event.choice)
         if before is not None:
             out.append(RunClose(before))
         self._run_count += 1
         kind = _KINDS[type(event)]
         run = Run(kind, self._run_count, self._steps, event.part, event.choice, of)
         run.agent = event.agent
-        self._runs[event.choice] = run
+        self._runs[event.agent or event.choice] = run
         out.append(RunOpen(run))
         return run
 

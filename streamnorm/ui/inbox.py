@@ -268,7 +268,7 @@ def _ag_decision(id: str, entry: Json, where: str) -> Decision:
 
 def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None:
     answers = _ag_answers(messages)
-    step = _Step(inbox, {})
+    step, voiced = _Step(inbox, {}), None
     for at, message in enumerate(messages):
         where = f"messages[{at}]"
         role = _text(message, "role", where)
@@ -278,8 +278,12 @@ def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None
             step.end()
             inbox.conversation.add(Turn("user", tuple(_ag_content(message, where))))
         elif role == "assistant":
-            step.close()
+            answer = _voiced(message)
+            if answer is None or answer != voiced:
+                step.close()
+            voiced = answer
             _ag_assistant(step, message, answers, where)
+            continue
         elif role == "reasoning":
             step.close()
             echoes, marks = _echoes(_encrypted(message))
@@ -287,7 +291,18 @@ def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None
             step.ahead.append(Reasoning(text, echoes, marks, agent))
         elif role != "tool":
             inbox.left_out.append(where)
+        voiced = None
     step.end()
+
+
+_voice = re.compile(r"(.+)-a\d+").fullmatch
+
+
+def _voiced(message: Json) -> str | None:
+    """Of which answer a message is one voice; None if it is all of one. See ``ag_ui``."""
+    id = message.get("id")
+    match = _voice(id) if isinstance(id, str) and _speaker(message) else None
+    return match and match[1]
 
 
 def _ag_answers(messages: list[Json]) -> dict[str, Json]:
