@@ -34,6 +34,7 @@ class Shown(NamedTuple):
     type: Any = None  # as the wire says it
     usually: str | None = None  # … of a sound, where it never does
     echo: Echo | None = None
+    is_told: bool = False  # it is also in another event, whole
 
 
 class Gallery:
@@ -56,7 +57,8 @@ class Gallery:
         if read is None:
             self._growing.pop((choice, place), None)  # nothing is joined over a hole
             self._scribe.note("wire.media_unreadable", wire_kind=shown.wire_kind)
-            out.append(Unrecognized(shown.wire_kind, shown.whole))
+            if not shown.is_told:
+                out.append(Unrecognized(shown.wire_kind, shown.whole))
             return
         data, url, type = read
         part = self._part((choice, place), type, len(data or b""))

@@ -244,7 +244,7 @@ def picture_of(tool: Tool, item: dict[str, Any]) -> Shown | None:
     named = first_text(item.get(format))
     echo = {key: item[key] for key in ("type", "id") if item.get(key)}
     type = f"image/{named}" if named else None
-    return Shown(f"media/{tool.type}", item, item[field], type=type, echo=echo)
+    return Shown(f"media/{tool.type}", item, item[field], type=type, echo=echo, is_told=True)
 
 
 def has_failed(item: dict[str, Any]) -> bool:
