@@ -121,6 +121,7 @@ class _Plan:
         self._ids = Ids(encoder.name, encoder.grammar)
         self._talk: list[Said] = []
         self._called: list[Called] = []  # in the last assistant turn
+        self._speaker: str | None = None  # whose text was the last one in it
         self._pictures: list[tuple[str, File]] = []  # that the model made, not shown again yet
         self.system: list[str] = []  # what belongs before everything
 
@@ -181,6 +182,7 @@ class _Plan:
         calls = [part for part in turn.parts if isinstance(part, ToolCall)]
         self._called = _called(self._encoder, self._names, self._ids, calls)
         left = iter(self._called)
+        self._speaker = None
         own = turn.provider == self._encoder.name
         parts = [
             spoken
@@ -204,7 +206,12 @@ class _Plan:
         return hears(self, part, own, where)
 
     def _text(self, part: Text, own: bool, where: str) -> Text:
-        return part if own else Text(part.text)
+        """Another wire does not hear who speaks, only that it is somebody else."""
+        before, self._speaker = self._speaker, part.agent or ""
+        if own:
+            return part
+        is_other = before is not None and before != self._speaker
+        return Text(f"\n\n{part.text}" if is_other else part.text)
 
     def _reasoning(self, part: Reasoning, own: bool, where: str) -> Spoken | None:
         wish = self._encoder.options.reasoning

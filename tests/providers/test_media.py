@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from streamnorm import Conversation, Finish, Limits, Made, Media, Text, ToolCall, Turn
+from streamnorm.core.media import Gallery, Shown
+from streamnorm.notes import Scribe
 from streamnorm.wire import provider
 from tests.conftest import RECORDINGS, Chat, load, run, sse
 from tests.providers.streams import Responses, heard, payloads
@@ -148,6 +150,27 @@ def test_a_picture_whose_block_is_cut_off_is_passed_on_and_never_told_as_one():
     assert [e.kind for e in run("bedrock", [frames])][-2:] == ["unrecognized", "failed"]
 
 
+def test_a_result_that_is_no_picture_is_told_as_a_result_and_noted():
+    item = {"type": "image_generation_call", "id": "ig", "status": "completed", "result": "a?"}
+    events, notes = heard("openai_responses", Responses.CREATED + Responses.done(item))
+    kinds = [e.kind for e in events]
+    assert ("tool_result" in kinds, "media" in kinds, "unrecognized" in kinds) == (
+        True,
+        False,
+        False,
+    )
+    assert notes["wire.media_unreadable"] == 1
+
+
+def test_sounds_at_many_places_are_held_for_some_of_them_only():
+    gallery, out = Gallery(Scribe("test"), 10**6), []
+    for _ in range(2):
+        for place in range(1000):
+            gallery.tell(out, Shown("x", None, b"ab", type="audio/pcm"), place=place)
+    assert len(gallery._growing) <= 64
+    assert len({event.part for event in out}) == 2000
+
+
 # --- turns ----------------------------------------------------------------------------------------
 
 
@@ -253,6 +276,17 @@ def test_what_has_no_place_on_a_wire_is_left_out_and_reported(to: str):
     assert [what for what, _ in dropped] == [RATE]
     _, alone = sent("gemini/inline_image", "anthropic")
     assert alone == [("image/gif", "a model's picture needs a user's turn after it")]
+
+
+def test_a_type_of_picture_that_a_wire_does_not_take_is_left_out():
+    talk = (
+        Conversation().user("Draw.").add(Turn("assistant", (Made("image/tiff", b"II*"),), "gemini"))
+    )
+    prepared = provider("anthropic").prepare(talk.user("More."))
+    assert [(row.what, row.why) for row in prepared.dropped] == [
+        ("image/tiff", "this wire takes no pictures of this type")
+    ]
+    assert prepared.body["messages"][-1]["content"][-1]["text"] == "More."
 
 
 def test_other_pictures_stand_in_the_turn_of_a_model_whose_wire_can_say_so():

@@ -86,6 +86,23 @@ def test_an_item_after_that_of_an_agent_is_not_his() -> None:
     ]  # fmt: skip
 
 
+def test_where_items_have_no_place_an_agent_is_that_of_his_item_alone() -> None:
+    part = [{"type": "output_text", "text": "a"}]
+    body = Responses.done({**message(0, SCOUT), "content": part}, None)
+    body += Responses.done(
+        {**message(1, None), "content": [{"type": "output_text", "text": "b"}]}, None
+    )
+    told = said(heard("openai_responses", Responses.CREATED + body + END)[0])
+    assert told[0] == ("a", "main/scout")
+    assert all(agent is None for _, agent in told[1:])
+
+
+def test_an_answer_that_begins_again_has_its_own_agents() -> None:
+    body = Responses.added(message(0, SCOUT)) + piece(0, "a") + Responses.CREATED
+    body += Responses.added(message(0, None)) + piece(0, "b")
+    assert said(run("openai_responses", [Responses.CREATED + body + END]))[-1] == ("b", None)
+
+
 def test_a_text_that_is_told_by_its_copies_alone_has_its_speaker() -> None:
     part = {"type": "output_text", "text": "Hello"}
     item = {**message(0, SCOUT), "content": [part], "status": "completed"}
@@ -168,6 +185,12 @@ def test_items_go_back_with_their_agents() -> None:
         ("message", "main"), ("message", "main/scout"), ("reasoning", "main/scout"),
         ("function_call", "main/scout"), ("function_call", "main"),
     ]  # fmt: skip
+
+
+def test_other_wires_hear_that_somebody_else_speaks() -> None:
+    talk = Conversation().user("Go").add(Turn.from_events(take())).user("On")
+    message = provider("openai_chat").request(talk)["messages"][1]
+    assert message["content"] == "Let me ask.\n\nHigh water at 04:12."
 
 
 def test_several_voices_are_served_as_several() -> None:

@@ -411,7 +411,7 @@ class ResponsesParser(Parser):
         index, at = self._place_of(p), _thought_at(p)
         if isinstance(text, str) and text and not self._thoughts.retold(index, at, text):
             self._thoughts.pieces(index, at).append(text)
-            self._tell_thought(text, index, out)
+            out.append(ReasoningDelta(text, index or 0, 0, UNSET, self._agents.get(index)))
 
     def _thought_said(self, p: _Said, out: Out) -> None:
         part = p.part if isinstance(p.part, dict) else {}
