@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, Finish, Limits, Made, Media, Text, ToolCall, Turn
+from streamnorm import Conversation, Finish, Limits, Made, Media, Normalizer, Text, ToolCall, Turn
 from streamnorm.core.media import Gallery, Shown
 from streamnorm.notes import Scribe
 from streamnorm.wire import provider
@@ -137,6 +137,14 @@ def test_a_picture_or_a_sound_that_is_too_long_ends_the_stream(provider: str):
     limits = Limits(media=1000 if provider == "openai_chat" else 20)
     last = run(provider, body, limits=limits)[-1]
     assert (last.kind, last.reason, last.code) == ("failed", "limit", "media")
+
+
+def test_pieces_of_a_picture_that_never_ends_are_bounded():
+    pipe = Normalizer("bedrock", limits=Limits(media=1000))
+    image = {"source": {"bytes": base64.b64encode(b"\0" * 300).decode()}}
+    delta = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"image": image}}}
+    events = [event for _ in range(5) for event in pipe.feed_payload(delta)]
+    assert (events[-1].kind, events[-1].code) == ("failed", "media")
 
 
 def test_a_picture_whose_block_is_cut_off_is_passed_on_and_never_told_as_one():

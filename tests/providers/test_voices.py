@@ -87,14 +87,14 @@ def test_an_item_after_that_of_an_agent_is_not_his() -> None:
 
 
 def test_where_items_have_no_place_an_agent_is_that_of_his_item_alone() -> None:
-    part = [{"type": "output_text", "text": "a"}]
-    body = Responses.done({**message(0, SCOUT), "content": part}, None)
-    body += Responses.done(
-        {**message(1, None), "content": [{"type": "output_text", "text": "b"}]}, None
-    )
-    told = said(heard("openai_responses", Responses.CREATED + body + END)[0])
-    assert told[0] == ("a", "main/scout")
-    assert all(agent is None for _, agent in told[1:])
+    call = {"type": "function_call", "name": "pay", "arguments": "{}", "status": "completed"}
+    body = Responses.done({**call, "id": "a", "call_id": "a", "agent": SCOUT}, None)
+    body += Responses.done({**call, "id": "b", "call_id": "b"}, None)
+    events, _ = heard("openai_responses", Responses.CREATED + body + END)
+    assert {e.id: e.agent for e in events if isinstance(e, ToolCall)} == {
+        "a": "main/scout",
+        "b": None,
+    }
 
 
 def test_an_answer_that_begins_again_has_its_own_agents() -> None:

@@ -152,6 +152,7 @@ def test_two_voices_are_two_texts_of_the_ai_sdk_each_with_its_name(at_once: bool
     for chunk in of("text-delta", chunks):
         said[names[chunk["id"]]] = said.get(names[chunk["id"]], "") + chunk["delta"]
     assert said == {"main": "Let me ask.", "scout": "High water."}
+    assert len(names) == 2  # neither is cut up by the other
     (call,) = of("tool-input-available", chunks)
     assert call["toolMetadata"]["streamnorm"]["agent"] == "scout"
 
