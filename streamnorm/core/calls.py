@@ -119,6 +119,7 @@ class Call(msgspec.Struct, eq=False):
     renamed: bool = False  # another name came after it had started: it may be two calls
     of_objects: bool = False  # its text came as objects, which add up
     stated: bool = False  # the wire has said the whole of its text
+    filled: bool = False  # its text is such a copy, and no fragments
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     contradictions: int = 0
     latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
@@ -154,7 +155,7 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
-        self._strays: set[Place] = set()  # places for which text came before a call
+        self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
@@ -194,7 +195,7 @@ class Calls:
         call.seen = seen
         call.field = field
         call.agent = agent
-        if self._strays and (choice, place) in self._strays:
+        if self._strays and not self._strays.isdisjoint(((choice, place), (choice, id))):
             call.taint = "arguments came for its place before it began"
         self.all.append(call)
         self._open[call.ordinal] = call
@@ -266,8 +267,8 @@ class Calls:
         """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
         if call.kind.key is not None or call.of_objects:
             return True
-        # Asked at every word for the end: a long text is not joined each time.
-        return self._size(call) <= 64 and call.raw.strip() == "{}"
+        # Asked at every word for the end: a long text is not joined each time. What grew to {} is {}.
+        return len(call.fragments) == 1 and self._size(call) <= 64 and call.raw.strip() == "{}"
 
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
@@ -394,10 +395,14 @@ class Calls:
 
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
         """Argument text came that no call claims: it may have been any open one's."""
-        if place is not None and len(self._strays) < self._limits.calls:
-            self._strays.add((choice, place))
+        self.doubt_next(choice, place)
         self._scribe.note("call.unannounced", **where)
         self.taint_open("arguments came that belong to no call we know", choice)
+
+    def doubt_next(self, choice: int, key: Any) -> None:
+        """A call that begins under this id, or in this place, may have lost what came before."""
+        if key is not None and len(self._strays) < self._limits.calls:
+            self._strays.add((choice, key))
 
     def sizes(self) -> dict[int, int]:
         """How many fragments each open call has: what a doubtful payload grew can be told by it."""
@@ -431,6 +436,8 @@ class Calls:
         """It was begun again, here or elsewhere, and will not be finished."""
         if call.wire_id is not None and self._ids.get((call.choice, call.wire_id)) is call:
             del self._ids[call.choice, call.wire_id]  # the one that is told may need it
+        if call.taint:
+            self.doubt_next(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
         self.fail(call, "conflict", "it was begun again before it was whole", out)
 
@@ -613,6 +620,8 @@ class Calls:
         if not text:
             if call.fragments:
                 self._scribe.note("args.done_empty", call_id=call.id)
+            if call.filled:  # a copy alone said it, and another says that there is nothing
+                call.rival = ""
             return None
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
@@ -627,6 +636,7 @@ class Calls:
             call.stated = True
 
     def _fill(self, call: Call, text: str, out: Out) -> None:
+        call.filled = True
         if call.state is CLOSED:
             call.fragments.append(text)
         else:
@@ -639,7 +649,8 @@ class Calls:
         self._scribe.note("args.mismatch", call_id=call.id)
         if self.lossy:
             return
-        if not call.stated and (call.taint or not _could_be_all(call.kind, held, text)):
+        copied = call.stated or call.filled or call.rival is not None  # there was another copy
+        if not copied and (call.taint or not _could_be_all(call.kind, held, text)):
             self.replace(call, text)
             call.taint, call.rival, call.latches, call.stated = "", None, (), True
         else:
@@ -859,6 +870,7 @@ class Calls:
         """Said again; it changes nothing."""
 
 
+BEGUN_LATE = "it began after the end of its turn was said"
 NOTHING = object()  # no argument text at all, which is not the text "null"
 _RANK: dict[IdSource, int] = {"synthetic": 0, "conflated": 1, "natural": 2}
 MOST_CONTRADICTIONS = 2  # beyond, a call cannot be told any more, whatever is said again

@@ -29,7 +29,7 @@ from ..framing.sse import SSE
 from ..notes import Scribe
 from ..text.halves import masked
 from . import even
-from .calls import Call, Calls, Evidence
+from .calls import Call, Calls, Evidence, State
 from .media import Gallery, Shown
 
 __all__ = [
@@ -234,7 +234,7 @@ class Parser:
         finally:
             calls.lossy = ""
             calls.taint_grown(since, why)
-            self._doubt(self._plain(data), why)
+            self._doubt(self._plain(data), data, why)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
         if isinstance(payload, dict):
@@ -242,7 +242,7 @@ class Parser:
             if kind == "error" and (error := payload.get("error")):  # a gateway's own
                 raise StreamFailed(_plain_failure(error))
         if self._may_be_of_a_call(payload, data):
-            self._doubt(payload, f"a payload could not be read ({why})")
+            self._doubt(payload, data, f"a payload could not be read ({why})")
         self.unknown(payload, why, out)
 
     def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
@@ -254,9 +254,16 @@ class Parser:
         unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or _is_near(kind, tags))
         return unread or bool(self._loss) or self.calls_named(payload) is not None
 
-    def _doubt(self, payload: Any, why: str) -> None:
-        """What could not be read may have been of the calls whose place it names, else of any."""
+    def _doubt(self, payload: Any, data: bytes, why: str) -> None:
+        """What could not be read may have been of the calls whose place it names, else of any.
+
+        Words of a call where no call is going on are of one whose place is garbled, if the payload
+        says anything twice.
+        """
         named = self.calls_named(payload) if isinstance(payload, dict) else None
+        if named is not None and all(call.state is State.OVER for call in named):
+            garbled = any(word in data for word in self.CALL_WORDS) and even.says_twice(data)
+            named = None if garbled else named
         for call in self.calls.unfinished() if named is None else named:
             self.calls.taint(call, why)
 

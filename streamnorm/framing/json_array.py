@@ -1,8 +1,9 @@
 """A JSON array streamed element by element: bytes in any chunking in, elements out.
 
 Rule: an element is told when its own last bracket has come, never earlier; commas, white space and
-the array's brackets are dropped. Written by hand: the two streaming parsers on PyPI hand out parsed
-trees, and we need each element's bytes. Only structural bytes are looked at, each once.
+the array's brackets are dropped. Whatever else stands between elements is told as one.
+Written by hand: the two streaming parsers on PyPI hand out parsed trees, and we need each element's
+bytes. Only structural bytes are looked at, each once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ __all__ = ["JsonArray"]
 
 _outside = re.compile(rb'["{}\[\]]')  # what matters outside of a string …
 _inside = re.compile(rb'["\\]')  # … and inside of one
+_NOTHING = b", \t\r\n"  # between elements
 
 
 class JsonArray:
@@ -31,6 +33,7 @@ class JsonArray:
         self.closed = False  # the array's own end was seen
         self._limit = limit
         self._held: list[bytes] = []
+        self._loose: list[bytes] = []  # what stands between two elements, and is none
         self._size = 0
         self._depth = 0
         self._in_string = False
@@ -40,6 +43,7 @@ class JsonArray:
         """The elements that ended in this chunk."""
         elements: list[bytes] = []
         begin = 0 if self._depth > 1 else None
+        between = 0 if self._depth == 1 else None
         at, self._skip = self._skip, 0
         while True:
             match = (_inside if self._in_string else _outside).search(chunk, at)
@@ -58,6 +62,10 @@ class JsonArray:
                 self._depth += 1
                 if self._depth == 2:
                     begin = match.start()
+                    self._part(chunk[between:begin], elements)
+                    between = None
+                elif self._depth == 1:
+                    between = at
             else:
                 self._depth -= 1
                 if self._depth == 1:
@@ -65,17 +73,23 @@ class JsonArray:
                     if self.overflow:
                         return elements
                     elements.append(element)
-                    begin = None
+                    begin, between = None, at
                 elif self._depth <= 0:
-                    self._depth, self.closed = 0, True
+                    if between is not None:
+                        self._part(chunk[between : match.start()], elements)
+                    self._depth, self.closed, between = 0, True, None
         self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])
+        elif between is not None and (self._loose or chunk[between:].strip(_NOTHING)):
+            self._loose.append(chunk[between:])
+            self._grow(len(chunk) - between)
         return elements
 
     def rest(self) -> list[bytes]:
-        """Nothing: an element without its last bracket is not whole."""
-        return [b"".join(self._held)] if self._held else []
+        """An element without its last bracket, which is not whole."""
+        held = b"".join(self._held or self._loose)
+        return [held] if held else []
 
     def head_of(self, frame: bytes) -> bytes:
         """Nothing: an element is its own payload."""
@@ -92,7 +106,16 @@ class JsonArray:
         self.overflow = len(whole) > self._limit
         return whole
 
+    def _part(self, last: bytes, elements: list[bytes]) -> None:
+        """What stood between two elements; usually a comma."""
+        if self._loose or last.strip(_NOTHING):
+            elements.append(b"".join((*self._loose, last)).strip(_NOTHING))
+            self._loose, self._size = [], 0
+
     def _hold(self, piece: bytes) -> None:
         self._held.append(piece)
-        self._size += len(piece)
+        self._grow(len(piece))
+
+    def _grow(self, size: int) -> None:
+        self._size += size
         self.overflow = self._size > self._limit

@@ -6,6 +6,7 @@ nothing that the plain reader does not find in the same bytes (see ``judge``).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -67,7 +68,11 @@ def function(kind: str, text: Any, call_id: str = "A", **more: Any) -> Payload:
 
 
 def event(kind: str, **fields: Any) -> Payload:
-    return {"type": f"response.{kind}", "output_index": 0, "item_id": "it_1", **fields}
+    return {"type": f"response.{kind}", "output_index": 0, "item_id": "it_1"} | fields
+
+
+def of_item(id: str, kind: str, **fields: Any) -> Payload:
+    return event(kind, **{"item_id": id, **fields})
 
 
 def over(*output: Any, kind: str = "completed", **more: Any) -> Payload:
@@ -94,6 +99,11 @@ def called(finish: str | None = None, **fields: Any) -> Payload:
 def value(text: Any, path: str = "$.to", **more: Any) -> Payload:
     piece = {"jsonPath": path, "stringValue": text, "willContinue": True}
     return called(partialArgs=[piece], willContinue=True, **more)
+
+
+def array_of(payload: Payload) -> bytes:
+    """One element of a JSON array."""
+    return json.dumps(payload).encode()
 
 
 def step(kind: str, index: int = 0, **fields: Any) -> Payload:
@@ -552,6 +562,92 @@ FINDS: dict[str, Find] = {
         (item("added", "custom_tool_call", ["x"], call_id="A", name="pay", input=""),
          item("done", "custom_tool_call", 1, call_id="A", name="pay", input="go", id="A"),
          over({"type": "custom_tool_call", "id": "other", "call_id": "A", "name": "pay", "input": "go"}))),
+    "a start said again, after a fragment that was nobody's": (
+        "anthropic",
+        (start(3), delta(WHOLE), start(3), delta(WHOLE, 3), stop(3), reason(), END)),
+    "a start said again, after a payload that could not be read": (
+        "cohere",
+        (cohere_start(), cohere("odd", {"function": {"arguments": WHOLE}}), cohere_start(),
+         cohere("delta", {"function": {"arguments": WHOLE}}), cohere("end"), cohere_end("TOOL_CALL"))),
+    "a word between the elements of an array, while a call grows": (
+        "gemini",
+        (b"[", array_of(called(name="pay", willContinue=True)), b',"text",',
+         array_of(called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True)),
+         b",", array_of(called(partialArgs=[], willContinue=False)), b"]")),
+    "a copy of the text of another item, in the place of one that is done": (
+        "openai_responses",
+        numbered({
+            9: event("code_interpreter_call_code.delta", delta="half"),
+            10: event("code_interpreter_call_code.done", code="one"),
+            11: item("done", "code_interpreter_call", code="one", outputs=[]),
+            8: of_item("it_2", "code_interpreter_call_code.done", code="two"),
+            8.5: item("done", "code_interpreter_call", id="it_2", code="two", outputs=[]),
+            9.5: over()})),
+    "a fragment after all was said, and a done item that is empty": (
+        "openai_responses",
+        (item("added", "custom_tool_call", call_id="A", name="pay", input=""),
+         event("custom_tool_call_input.done", input="go"),
+         event("custom_tool_call_input.delta", delta="go"),
+         item("done", "custom_tool_call", call_id="A", name="pay", input=""), over())),
+    "a fragment of another item, before the item of its place": (
+        "openai_responses",
+        (of_item("it_0", "function_call_arguments.delta", delta=WHOLE),
+         function("added", ""), over({"type": "function_call", "id": "it_1", "call_id": "A",
+                                      "name": "pay", "arguments": "", "status": "completed"}))),
+    "a copy that alone says the arguments, and others that are empty": (
+        "openai_responses",
+        numbered({8: of_item("", "function_call_arguments.done", arguments=WHOLE),
+                  7: event("function_call_arguments.done", arguments=""),
+                  8.5: function("done", ""), 9: over()})),
+    "two copies that differ, the first in a payload that says a key twice": (
+        "openai_responses",
+        (b'data: {"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"it_1",'
+         b'"item_id":{},"input":"go"}\n\n',
+         item("done", "custom_tool_call", call_id="A", name="pay", input="no"), over())),
+    "one id for two items, of which the final list names another": (
+        "openai_responses",
+        (function("done", "", "B", id="it_1"), function("done", WHOLE, "B", id="it_3", place=3),
+         over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay", "arguments": ""},
+              {"type": "function_call", "id": "it_3", "call_id": "B", "name": "pay",
+               "arguments": WHOLE}))),
+    "a start that brought text which is no object, before the fragments": (
+        "gemini_interactions",
+        (step_start(arguments="x"), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+         step("stop"), interaction("requires_action"))),
+    "a fragment in nobody's place, of a kind that is said twice": (
+        "anthropic",
+        (start(), delta('{"to":'), b'data: {"type":"x","type":"content_block_delta","index":2,'
+         b'"delta":{"type":"input_json_delta","partial_json":"1,"}}\n\n', delta('"me"}'), stop(),
+         reason(), END)),
+    "three copies of a text, all different": (
+        "openai_responses",
+        numbered({1: event("code_interpreter_call_code.delta", delta="xx "),
+                  2: event("code_interpreter_call_code.done", code="xxxxx"),
+                  5: item("done", "code_interpreter_call", code="xxx", outputs=[]), 6: over()})),
+    "a block that begins after the end of the turn, and never stops": (
+        "bedrock",
+        (aws_stop("tool_use"), use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}),
+         METADATA)),
+    "a block that begins between the reason and the end, and never stops": (
+        "anthropic", (reason(), start(), delta(WHOLE), END)),
+    "a call begun again after a value of it had no path": (
+        "gemini",
+        (called(name="pay", id="A", willContinue=True), value("x", ""),
+         called(name="pay", id="A", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True), called())),
+    "chat: arguments after the end of a call that was {}": (
+        "openai_chat",
+        (chat(named("{")), chat(entry("}")), chat(finish="tool_calls"), chat(entry(WHOLE)),
+         chat(finish="tool_calls"), DONE)),
+    "an input that is empty, and another field that has one": (
+        "openai_responses",
+        (over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay", "arguments": "",
+               "action": {"to": "me"}, "status": "completed"}),)),
+    "an item that is done under another id, in another place": (
+        "openai_responses",
+        (event("custom_tool_call_input.done", input="go"),
+         item("done", "custom_tool_call", 2, id="it_9", call_id="A", name="pay", input="go"),
+         over({"type": "custom_tool_call", "id": "it_1", "call_id": "A", "name": "pay", "input": "go"}))),
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),

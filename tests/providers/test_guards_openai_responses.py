@@ -744,16 +744,19 @@ INPUTS: dict[str, tuple[dict[str, Any], Any]] = {
     "a new field that is a number": (item_of("function_call", arguments="", params=5), {}),
     **{
         f"in the field {field} of another type": (
-            item_of("function_call", arguments="", **{field: {"n": 1}}), {"n": 1},
+            item_of("function_call", **{field: {"n": 1}}), {"n": 1},
         )
         for field in ("action", "operation", "queries", "query")
     },
     "as a text in the field of another type": (
-        item_of("function_call", arguments="", action=ONE), {"n": 1},
+        item_of("function_call", action=ONE), {"n": 1},
+    ),
+    "in the field of another type, and its own says that there is none": (
+        item_of("function_call", arguments="", action={"n": 1}), "conflict",
     ),
     "in a field of plain text": (item_of("function_call", arguments="", code=ONE), "conflict"),
     "two fields": (
-        item_of("function_call", arguments="", query={"n": 2}, action={"n": 1}), {"n": 1},
+        item_of("function_call", query={"n": 2}, action={"n": 1}), {"n": 1},
     ),
     "a text tool": (item_of("custom_tool_call", input="x"), {"input": "x"}),
     "a text tool with nothing": (item_of("custom_tool_call", input=""), {"input": ""}),

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import OPEN, Call, Evidence, Kind, State
+from ...core.calls import BEGUN_LATE, OPEN, Call, Evidence, Kind, State
 from ...core.parser import (
     Decode,
     Failure,
@@ -349,6 +349,8 @@ class AnthropicParser(Parser):
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
         call.echo = echo or None
         self._give(call, given, raw)
+        if self.reason is not None:
+            self.calls.taint(call, BEGUN_LATE)
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
         if index is not None or not self.calls.lossy:  # one that could not be read is no place

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 
 from ...core import even
-from ...core.calls import FUNCTION, Call, Evidence, Kind, State
+from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
 from ...core.media import Shown
 from ...core.parser import (
     Decode,
@@ -377,6 +377,8 @@ class BedrockParser(Parser):
         )
         if index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._tools[index] = call
+        if self.reason is not None:
+            self.calls.taint(call, BEGUN_LATE)
         if kind is SERVER_TOOL:
             call.echo = {"type": said.type}
 

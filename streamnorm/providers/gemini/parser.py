@@ -448,6 +448,7 @@ class GeminiParser(Parser):
                 self._end_told(choice, told, out)
         except Conflict as conflict:
             self.calls.fail(told.call, "conflict", str(conflict), out)
+            self.calls.doubt_next(number, told.call.wire_id)
             choice.told.remove(told)
 
     def _void(self, choice: _Choice, told: Told, out: Out) -> None:

@@ -443,6 +443,8 @@ class InteractionsParser(Parser):
             self.calls.append(call, given, out)
         elif call.raw != given:
             self.scribe.note("args.replaced", call_id=call.id)
+            if given[0] != "{" and given != '""':  # text may have been the first fragment
+                self.calls.taint(call, "its start brought arguments that are no object")
 
     def _keep_echo(self, call: Call, step: Step) -> None:
         said = {k: v for k, v in _said(step).items() if k not in _OF_THE_CALL and v != ""}

@@ -280,5 +280,7 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
         needs_one = absent and (tool.runs_on == "client" or tool.said[0] == "text")
         needs_one = needs_one or (tool.runs_on == "client" and tool.said[0] in ("object", "one of"))
         return None if others or needs_one else text
+    if any(item.get(field) == "" for field in tool.said[1:]):
+        return None  # its own field says that there is none
     value = item[fit[0]]
     return value if isinstance(value, str) else bytes(_fields(raw)[fit[0]]).decode()

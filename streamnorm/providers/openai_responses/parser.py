@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ...core import even
-from ...core.calls import OPEN, Call, Evidence, State
+from ...core.calls import CLOSED, OPEN, Call, Evidence, State
 from ...core.media import Shown
 from ...core.parser import (
     Failure,
@@ -466,6 +466,8 @@ class ResponsesParser(Parser):
             return
         if not isinstance(p.delta, str):
             self.calls.taint(call, "a fragment of it is no text")
+        elif p.delta and call.stated and call.state < CLOSED:
+            self.calls.taint(call, "a fragment came after all of it was said")
         elif p.delta:
             self.calls.append(call, p.delta, out)
 

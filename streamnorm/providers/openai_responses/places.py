@@ -114,6 +114,8 @@ class Places:
         """Is its place of this call, but its item or its id of another?"""
         named = self._by_call_id(call_id, type_)
         item = self._by_item.get((type_, item_id or ""))
+        if item is None and item_id and call.state is State.CLOSED:  # its own item is done
+            return self._items.get(call.ordinal) not in (None, item_id)
         return item not in (None, call) or (named not in (None, call) and call.wire_id != call_id)
 
     def growing(self, type_: str) -> list[Call]:
@@ -156,12 +158,17 @@ class Places:
         if call is not None:
             elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
-            if final or not (elsewhere and other):
+            holder = self._by_item.get((type_, item_id or ""))
+            taken = other and holder is not None and bool(holder.name)
+            if not (taken if final else elsewhere and other):
                 return call
         call = self.known(index, item_id, type_) or self._nameless(type_)
-        if call is None or not call.name or self._items.get(call.ordinal) in (None, item_id):
+        if call is None or not item_id or self._items.get(call.ordinal) in (None, item_id):
             return call
-        if call.wire_id == call_id:
+        if not call.name and not adding:  # whether they are one, only a copy of the text can say
+            self._calls.taint(call, "arguments of another item came in its place")
+            return call
+        if call.name and call.wire_id == call_id:
             return call
         # Another item in its place: a gateway that changes ids, or that uses one place for all?
         same = not adding and call.state < State.CLOSED and call.name == name

@@ -31,13 +31,13 @@ def read(body: bytes) -> Reading:
             for index, block in enumerate(content if isinstance(content, list) else ()):
                 blocks.start(index, call_in(block))
         elif kind == "content_block_start":
-            blocks.start(place_in(said.get("index")), call_in(said.get("content_block")))
+            blocks.start(place_of(said), call_in(said.get("content_block")))
             if carries_text(said.get("delta")):
                 blocks.lost(rough_place(payload))
         elif kind == "content_block_delta":
-            hear_delta(blocks, place_in(said.get("index")), said.get("delta"))
+            hear_delta(blocks, place_of(said), said.get("delta"))
         elif kind == "content_block_stop":
-            place = place_in(said.get("index"))
+            place = place_of(said)
             if carries_text(said.get("delta")):  # it is not what it calls itself
                 blocks.lost(place)
             blocks.stop(place)
@@ -55,6 +55,11 @@ def read(body: bytes) -> Reading:
         elif kind != "ping":
             blocks.unknown(place_in(said.get("index")), said.get("type"), said)
     return blocks.reading
+
+
+def place_of(said: dict[str, Any]) -> int | None:
+    """The index; to name none is a place as well."""
+    return place_in(said["index"]) if "index" in said else -1
 
 
 def kind_of(payload: Payload, field: str = "type") -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.proof.frames import sse
-from tests.proof.readers.anthropic import kind_of
+from tests.proof.readers.anthropic import kind_of, place_of
 from tests.proof.readers.places import Places, rough_place
 from tests.proof.readers.said import (
     Open,
@@ -36,11 +36,11 @@ def read(body: bytes) -> Reading:
         if not isinstance(said, dict):
             calls.lost(rough_place(payload))
         elif kind in ("tool-call-start", "tool-call-delta"):
-            hear(calls, place_in(said.get("index")), said, kind == "tool-call-start")
+            hear(calls, place_of(said), said, kind == "tool-call-start")
         elif kind == "tool-call-end":
             if "delta" in said:
-                calls.lost(place_in(said.get("index")))
-            calls.stop(place_in(said.get("index")))
+                calls.lost(place_of(said))
+            calls.stop(place_of(said))
         elif kind == "message-end":
             end(calls, said.get("delta"))
             break

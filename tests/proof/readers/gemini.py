@@ -75,8 +75,9 @@ def read(body: bytes) -> Reading:
 
 
 def unharmed(rough: dict[str, Any]) -> list[Heard]:
-    """The calls of a damaged payload that the damage did not touch."""
-    body = f"data: {json.dumps(rough)}\n\n".encode()
+    """The calls of a damaged payload that the damage did not touch, however the turn may end."""
+    ends = [{"index": n, "finishReason": "STOP"} for n in range(4)]
+    body = f"data: {json.dumps(rough)}\n\ndata: {json.dumps({'candidates': ends})}\n\n".encode()
     return [c for c in read(body).calls if "\\ufffd" not in json.dumps([c.name, c.arguments, c.id])]
 
 

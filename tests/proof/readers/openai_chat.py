@@ -190,6 +190,8 @@ class Choice:
                 call.closed = call.closed and call.state.get("told", False)
             if text:
                 call.fragments.append(text)
+            if text and call.given == {}:  # an empty object may stand for what is still to come
+                call.given = None
             call.tainted |= bool(text) and call.given is not None
         elif text is not None or unreadable(function):
             call.tainted = True

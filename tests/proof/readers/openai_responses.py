@@ -151,6 +151,10 @@ class Items:
         call = self.find(DELTAS[stem], place, item_id)
         if call is None:
             call = self.start(DELTAS[stem], place, item_id)
+        if text_in(said.get("call_id")):
+            self.identify(call, {"call_id": said["call_id"]})
+            call.id = said["call_id"]
+            call.ids.add(call.id)
         if what == "delta":
             if not isinstance(said.get("delta"), str):
                 call.tainted = True
@@ -161,8 +165,6 @@ class Items:
             return True
         self.name(call, call.name or name_in(said.get("name")))
         texts = [said[k] for k in ("arguments", "input", "code") if k in said]
-        if text_in(said.get("call_id")):
-            self.identify(call, {"call_id": said["call_id"]})
         if texts and isinstance(texts[0], str):
             self.state_text(call, texts[0])
         elif texts and sound_object(texts[0]):
