@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .agent.loop import ToolLoop as ToolLoop
     from .agent.persist import PersistEachCall as PersistEachCall
     from .conversation import Conversation as Conversation
+    from .conversation import Made as Made
     from .conversation import Reasoning as Reasoning
     from .conversation import Text as Text
     from .conversation import Turn as Turn
@@ -125,6 +126,7 @@ _LAZY = {
     "PersistEachCall": "agent.persist",
     "PostgresHistory": "history",
     "Preview": "ui.preview",
+    "Made": "conversation",
     "Reasoning": "conversation",
     "Recorder": "takes.recorder",
     "SQLiteHistory": "history",
@@ -208,6 +210,7 @@ __all__ = [
     "Conversation",
     "Turn",
     "Text",
+    "Made",
     "Reasoning",
     # conversations that survive
     "ToolLoop",

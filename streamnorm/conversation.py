@@ -31,17 +31,19 @@ from .fold import (
     CallWhole,
     Cited,
     Fold,
+    Medium,
     Move,
     Orphan,
     Result,
     Run,
     RunOpen,
     RunText,
+    Shown,
     echoes_of,
 )
 from .tools import File, ToolResult
 
-__all__ = ["Conversation", "Part", "Reasoning", "Text", "Turn"]
+__all__ = ["Conversation", "Made", "Part", "Reasoning", "Text", "Turn"]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 _ROLES = get_args(Role)
@@ -58,6 +60,7 @@ class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
     echoes: tuple[Echo, ...] = ()
     citations: tuple[Any, ...] = ()
     marks: tuple[int, ...] = ()
+    agent: str | None = None
 
     def __post_init__(self) -> None:
         _only(self.text, str, "a Text has a text")
@@ -73,12 +76,39 @@ class Reasoning(msgspec.Struct, frozen=True, tag_field="kind", tag="reasoning"):
     text: str = ""
     echoes: tuple[Echo, ...] = ()
     marks: tuple[int, ...] = ()
+    agent: str | None = None
 
     def __post_init__(self) -> None:
         _only(self.text, str, "a Reasoning has a text")
 
 
-Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | File
+class Made(msgspec.Struct, frozen=True, tag_field="kind", tag="made"):
+    """A picture, a sound or a file that the model made: its bytes, or where they are.
+
+    ``handle`` stands for bytes that lie in a spool (``Spool.kept`` and ``Spool.filled``).
+
+    >>> Made("image/png", b"...").file.modality
+    'image'
+    """
+
+    type: str
+    data: bytes | None = None
+    url: str | None = None
+    echoes: tuple[Echo, ...] = ()
+    agent: str | None = None
+    handle: str | None = None
+
+    def __post_init__(self) -> None:
+        _only(self.type, str, "a Made has a media type")
+        _only(self.data, bytes | None, "the data of a Made are bytes")
+
+    @property
+    def file(self) -> File | None:
+        """The same as somebody who hands it over has it, if its bytes are at hand."""
+        return None if self.data is None else File(self.data, self.type)
+
+
+Part: TypeAlias = Text | Reasoning | Made | ToolCall | ProviderToolResult | ToolResult | File
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -104,7 +134,7 @@ class Turn(msgspec.Struct, frozen=True):
             raise UsageError(f"a turn is of {', '.join(_ROLES)}, not of {self.role!r}")
         _only(self.parts, tuple, 'parts are a tuple, such as Turn("user", (Text("Hello"),))')
         for part in self.parts:
-            _only(part, Part, "a part is a Text, Reasoning, ToolCall, ToolResult or File")
+            _only(part, Part, "a part is a Text, Reasoning, Made, ToolCall, ToolResult or File")
 
     @classmethod
     def from_events(cls, events: Iterable[Event], *, choice: int = 0) -> Turn:
@@ -165,6 +195,8 @@ class _Parts:
                 self._runs.setdefault(place, []).append(move.run)
             case RunText() if move.run.choice == self._choice:
                 self._pieces.setdefault(_place(move.run), []).append(move.text)
+            case Shown() if move.medium.choice == self._choice:
+                self._order[Made, len(self._order)] = _made(move.medium)
             case CallOpen():
                 self._order[move.call] = None
             case CallWhole() if move.event.choice == self._choice:
@@ -198,14 +230,18 @@ class _Parts:
         if isinstance(place, Call):
             return None  # it was never whole
         text, (echoes, marks) = "".join(self._pieces.get(place, ())), echoes_of(self._runs[place])
-        _, kind, number, _ = place
+        _, kind, number, _, agent = place
         if kind == "reasoning":
-            return Reasoning(text, echoes, marks)
-        return Text(text, echoes, tuple(self._citations.get(number, ())), marks)
+            return Reasoning(text, echoes, marks, agent)
+        return Text(text, echoes, tuple(self._citations.get(number, ())), marks, agent)
 
 
 def _place(run: Run) -> _Place:
-    return run.step, run.kind, run.part, run.type
+    return run.step, run.kind, run.part, run.type, run.agent
+
+
+def _made(medium: Medium) -> Made:
+    return Made(medium.type, medium.data, medium.url, tuple(medium.echoes), medium.agent)
 
 
 def _facts(fold: Fold) -> dict[str, Any]:

@@ -116,8 +116,9 @@ class ReasoningDelta(_Event, frozen=True, gc=False, tag="reasoning_delta"):
 class Media(_Event, frozen=True, gc=False, tag="media"):
     """A picture, a sound or a file that the model made: its bytes as they came, or where they are.
 
-    What comes in pieces (a voice) is told in pieces, which belong together by ``part``; in JSON the
-    bytes are base64.
+    ``part`` is its number among the media of the stream. What comes in pieces (a voice) is told in
+    pieces, which belong together by it; in JSON the bytes are base64. One with neither bytes nor
+    address only brings an ``echo``. Nothing is fetched: an address is the wire's, as it came.
     """
 
     kind: ClassVar[Literal["media"]] = "media"

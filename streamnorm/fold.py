@@ -4,11 +4,12 @@ Everything that makes a message of events reads these moves: ``Turn.from_events`
 the chat protocols.
 
 Rule: whatever is opened is closed, exactly once, however the events end. A call has its own life and
-may be open beside others; of text and reasoning at most one run per choice is open, and it ends when
-something else begins. A stream is a step of the message; a tool loop tells several.
+may be open beside others; of text and reasoning at most one run per choice, or per agent, is open, and it
+ends when something else begins. A stream is a step of the message; a tool loop tells several.
 
 Text that comes with an echo of some type is of that type (a refusal, say), so it is a run of its own.
-An echo is kept with its run once, at the place in the text where it came.
+An echo is kept with its run once, at the place in the text where it came. What two agents say is
+never one run, whatever part they say it in. A picture is shown where it came, a sound when it is over.
 
 Ids in a message are unique. A wire may use an id twice (a server that counts from 0 in each turn), or
 tell the real one after another was heard: a page keeps the first name it heard for a call, and the
@@ -36,6 +37,7 @@ from .events import (
     Event,
     Failed,
     Finish,
+    Media,
     ProviderToolResult,
     ReasoningDelta,
     StreamStart,
@@ -151,13 +153,33 @@ class Run(_Part):
     echoes: list[Echo] = []
     marks: list[int] = []  # after how many characters each echo came
     size: int = 0
+    agent: str | None = None
 
     def goes_on(self, event: TextDelta | ReasoningDelta) -> bool:
         """Is this event of the same run, if its text is of the same type?"""
-        return self.part == event.part and self.kind == _KINDS[type(event)]
+        same = self.part == event.part and self.choice == event.choice
+        return same and self.kind == _KINDS[type(event)]
 
     def add(self, text: str) -> None:
         self.size += len(text)
+
+
+class Medium(_Part):
+    """A picture, a sound or a file: its bytes, piece by piece, or where they are."""
+
+    number: int  # among all media of the message
+    step: int
+    part: int
+    choice: int
+    type: str
+    url: str | None = None
+    agent: str | None = None
+    pieces: list[bytes] = []
+    echoes: list[Echo] = []
+
+    @property
+    def data(self) -> bytes | None:
+        return b"".join(self.pieces) if self.pieces else None
 
 
 class Call(_Part):
@@ -173,6 +195,7 @@ class Call(_Part):
     state: Literal["open", "whole", "broken"] = "open"
     answered: bool = False
     denied: bool = False
+    agent: str | None = None
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
@@ -206,6 +229,10 @@ class RunText(_Move):
 
 class RunClose(_Move):
     run: Run
+
+
+class Shown(_Move):
+    medium: Medium
 
 
 class CallOpen(_Move):
@@ -271,7 +298,7 @@ class Refused(_Move):
 
 
 Move: TypeAlias = (
-    Step | StepEnd | RunOpen | RunText | RunClose | CallOpen | CallText | CallWhole | CallBroken
+    Step | StepEnd | RunOpen | RunText | RunClose | Shown | CallOpen | CallText | CallWhole | CallBroken
     | Result | Orphan | Progress | Cited | Asked | Refused
 )  # fmt: skip
 
@@ -304,8 +331,10 @@ class Fold:
         self._echo, self._read = echo, read
         self._steps = 0
         self._in_step = False
-        self._runs: dict[int, Run] = {}  # by choice: the one that is open
+        self._runs: dict[int | str, Run] = {}  # by choice, or by agent: the one that is open
         self._run_count = 0
+        self._media: dict[int, Medium] = {}  # by choice: the sound that may go on
+        self._media_count = 0
         self._open: dict[int, Call] = {}  # by ordinal in the stream: not ended yet
         self._ordinals: dict[int, Call] = {}  # all of this step
         self._ids: dict[str, Call] = {  # by the event's id: the last one of that id
@@ -334,7 +363,7 @@ class Fold:
             return self._open.get(item.call) if item.text else None
         if kind not in _KINDS or item.echo is not msgspec.UNSET or not item.text:
             return None
-        run = self._runs.get(item.choice)
+        run = self._runs.get(item.agent or item.choice)
         return run if run is not None and run.type is None and run.goes_on(item) else None
 
     def _other(self, item: Any, out: list[Move]) -> None:
@@ -384,6 +413,7 @@ class Fold:
 
     def _settle(self, out: list[Move], why: str) -> None:
         self._close_runs(out)
+        self._show_held(out)
         for ordinal, call in list(self._open.items()):
             self._break(_cut(ordinal, call, why), out)
 
@@ -398,7 +428,7 @@ class Fold:
         if not text and echo is None:
             return
         kind = _type_of(echo) if text and echo else None
-        run = self._runs.get(event.choice)
+        run = self._runs.get(event.agent or event.choice)
         if run is None or run.type != kind or not run.goes_on(event):
             run = self._open_run(event, kind, out)
         if echo is not None and (not run.echoes or run.echoes[-1] != echo):
@@ -414,13 +444,14 @@ class Fold:
 
     def _open_run(self, event: TextDelta | ReasoningDelta, of: str | None, out: list[Move]) -> Run:
         self._need_step(out)
-        before = self._runs.get(event.choice)
+        before = self._runs.get(event.agent or event.choice)
         if before is not None:
             out.append(RunClose(before))
         self._run_count += 1
         kind = _KINDS[type(event)]
         run = Run(kind, self._run_count, self._steps, event.part, event.choice, of)
-        self._runs[event.choice] = run
+        run.agent = event.agent
+        self._runs[event.agent or event.choice] = run
         out.append(RunOpen(run))
         return run
 
@@ -429,6 +460,36 @@ class Fold:
             out.extend([RunClose(run) for run in self._runs.values()])
             self._runs.clear()
 
+    # --- media ------------------------------------------------------------------------------------
+
+    def _show(self, event: Media, out: list[Move]) -> None:
+        """Sounds come in pieces, and are held until they are over; all else is whole."""
+        self._need_step(out)
+        medium = self._media.get(event.choice)
+        if medium is None or medium.part != event.part:
+            self._show_held(out, event.choice)
+            self._close_runs(out)
+            medium = self._medium(event)
+        if event.data:
+            medium.pieces.append(event.data)
+        if self._echo and event.echo is not msgspec.UNSET and medium.echoes[-1:] != [event.echo]:
+            medium.echoes.append(event.echo)
+        if not event.mime_type.startswith("audio/"):
+            self._show_held(out, event.choice)
+
+    def _medium(self, event: Media) -> Medium:
+        self._media_count += 1
+        medium = self._media[event.choice] = Medium(
+            self._media_count, self._steps, event.part, event.choice, event.mime_type, event.url,
+            event.agent,
+        )  # fmt: skip
+        return medium
+
+    def _show_held(self, out: list[Move], choice: int | None = None) -> None:
+        for each in list(self._media) if choice is None else [choice]:
+            if (medium := self._media.pop(each, None)) is not None:
+                out.append(Shown(medium))
+
     def _cite(self, event: Citation, out: list[Move]) -> None:
         self._need_step(out)
         out.append(Cited(event))
@@ -436,16 +497,23 @@ class Fold:
     # --- calls ------------------------------------------------------------------------------------
 
     def _open_call(self, event: ToolCallStart, out: list[Move]) -> None:
-        self._adopt(event.call, event.id, event.name, event.runs_on, out)
+        self._adopt(event, out)
 
-    def _adopt(self, ordinal: int, id: str, name: str, runs_on: str, out: list[Move]) -> Call:
+    def _adopt(self, event: ToolCallStart | ToolCall | BrokenToolCall, out: list[Move]) -> Call:
+        ordinal, id, runs_on = event.call, event.id, event.runs_on
         self._need_step(out)
         self._close_runs(out)
         if (before := self._open.get(ordinal)) is not None:
             self._break(_cut(ordinal, before, "another call began in its place"), out)
         call = Call(
-            self.unique(id), id, name or "unknown", runs_on == "provider", self._steps, ordinal
+            self.unique(id),
+            id,
+            event.name or "unknown",
+            runs_on == "provider",
+            self._steps,
+            ordinal,
         )
+        call.agent = event.agent
         self._open[ordinal] = self._ordinals[ordinal] = call
         out.append(CallOpen(call))
         return call
@@ -473,7 +541,7 @@ class Fold:
     def _whole(self, event: ToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
-            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            call = self._adopt(event, out)
             del self._open[event.call]
         call.wire, call.name = event.id, event.name
         call.by_provider = event.runs_on == "provider"
@@ -484,7 +552,7 @@ class Fold:
     def _break(self, event: BrokenToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
-            call = self._adopt(event.call, event.id, event.name, event.runs_on, out)
+            call = self._adopt(event, out)
             del self._open[event.call]
         call.wire, call.answered, call.state = event.id, True, "broken"
         out.append(CallBroken(call, event))
@@ -562,7 +630,9 @@ def _type_of(echo: Echo | None) -> str | None:
 
 
 def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
-    return BrokenToolCall(ordinal, call.wire, call.name, call.sent, "truncated", why)
+    return BrokenToolCall(
+        ordinal, call.wire, call.name, call.sent, "truncated", why, agent=call.agent
+    )
 
 
 _KINDS: dict[type, RunKind] = {TextDelta: "text", ReasoningDelta: "reasoning"}
@@ -573,6 +643,7 @@ _HEARD: dict[type, _Heard] = {
     StreamStart: Fold._begin,
     TextDelta: Fold._say,
     ReasoningDelta: Fold._say,
+    Media: Fold._show,
     ToolCallStart: Fold._open_call,
     ToolCallDelta: Fold._grow,
     ToolCall: Fold._whole,

@@ -70,6 +70,9 @@ NOTES: dict[str, Note] = {
     "args.double_encoded": Note(WARNING, "arguments were JSON inside a JSON string; unwrapped"),
     "args.replaced": Note(WARNING, "fragments followed whole arguments; the fragments win"),
     "result.orphan": Note(WARNING, "a result for a call that was never heard"),
+    "wire.media_unreadable": Note(
+        WARNING, "a picture or a sound that cannot be read; passed on whole", each=True
+    ),
     "wire.text_mismatch": Note(
         WARNING, "a copy of a text differs from what was told; not told again"
     ),

@@ -8,24 +8,27 @@ responses are told; never a word of what was said, no argument, no tool's name i
 can be talked into any).
 
 A stream is one span; a tool loop tells several, one after the other, and one for each tool that it
-ran (``execute_tool``). The extra is ``otel``.
+ran (``execute_tool``). ``NAMES`` is every name that is told, ``CONVENTIONS`` whose they are. The extra
+is ``otel``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from .errors import needs
 from .events import (
     BrokenToolCall,
     Failed,
     Finish,
+    Media,
     ReasoningDelta,
     StreamStart,
     TextDelta,
     ToolCall,
+    ToolCallDelta,
     ToolCallStart,
     ToolEnded,
     ToolStarted,
@@ -42,25 +45,111 @@ __all__ = ["Observed", "Telemetry", "observe"]
 T = TypeVar("T")
 
 SCOPE = "streamnorm"
-FIRST = (TextDelta, ReasoningDelta, ToolCallStart, ToolCall)  # what counts as the first chunk
+FIRST = (
+    TextDelta,
+    ReasoningDelta,
+    Media,
+    ToolCallStart,
+    ToolCall,
+)  # what counts as the first chunk
+PIECES = (TextDelta, ReasoningDelta, Media, ToolCallDelta)  # … and what as one after it
 
-# name -> unit, description, buckets (those that the conventions advise)
+# --- names ----------------------------------------------------------------------------------------
+
+# Whose names these are. The conventions of GenAI have a repository of their own and no release yet;
+# all of it is in development there.
+CONVENTIONS = "semantic-conventions-genai at 066d4a7, on semantic-conventions 1.44.0"
+
+
+class Name(NamedTuple):
+    """A name that is told. ``of``: of the conventions, or our own where they have none."""
+
+    of: Literal["conventions", "ours"]
+    kind: Literal["attribute", "histogram", "counter", "event"] = "attribute"
+    unit: str = ""
+    text: str = ""
+    buckets: tuple[float, ...] = ()  # those that the conventions advise
+
+
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)
-HISTOGRAMS = {
-    "gen_ai.client.operation.duration": ("s", "GenAI operation duration.", _SECONDS),
-    "gen_ai.client.operation.time_to_first_chunk": ("s", "Time to the first chunk.", _SECONDS),
-    "gen_ai.client.token.usage": ("{token}", "Number of input and output tokens used.", _TOKENS),
-}
-COUNTERS = {
-    "streamnorm.tool_calls": ("{call}", "Tool calls by outcome and by where their id came from."),
-    "streamnorm.notes": ("{note}", "Tolerances by name."),
+_TOKENS = (
+    1,
+    4,
+    16,
+    64,
+    256,
+    1024,
+    4096,
+    16384,
+    65536,
+    262144,
+    1048576,
+    4194304,
+    16777216,
+    67108864,
+)
+
+
+def _seconds(text: str) -> Name:
+    return Name("conventions", "histogram", "s", text, _SECONDS)
+
+
+NAMES: dict[str, Name] = {
+    **dict.fromkeys(
+        (
+            "error.type",
+            "gen_ai.agent.name",
+            "gen_ai.operation.name",
+            "gen_ai.provider.name",
+            "gen_ai.request.model",
+            "gen_ai.request.stream",
+            "gen_ai.response.finish_reasons",
+            "gen_ai.response.id",
+            "gen_ai.response.model",
+            "gen_ai.response.time_to_first_chunk",
+            "gen_ai.token.type",
+            "gen_ai.tool.call.id",
+            "gen_ai.tool.name",
+            "gen_ai.tool.type",
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_write.input_tokens",
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.reasoning.output_tokens",
+        ),
+        Name("conventions"),
+    ),
+    "gen_ai.client.operation.duration": _seconds("GenAI operation duration."),
+    "gen_ai.client.operation.time_to_first_chunk": _seconds("Time to the first chunk."),
+    "gen_ai.client.operation.time_per_output_chunk": _seconds("Time between two chunks."),
+    "gen_ai.execute_tool.duration": _seconds("Duration of a tool's execution."),
+    "gen_ai.client.token.usage": Name(
+        "conventions", "histogram", "{token}", "Number of input and output tokens used.", _TOKENS
+    ),
+    **dict.fromkeys(
+        (
+            "streamnorm.agents",  # where several speak
+            "streamnorm.checksum",
+            "streamnorm.error.code",
+            "streamnorm.id_source",
+            "streamnorm.note",
+            "streamnorm.outcome",
+            "streamnorm.reason",
+            "streamnorm.runs_on",
+        ),
+        Name("ours"),
+    ),
+    "streamnorm.broken_tool_call": Name("ours", "event"),
+    "streamnorm.tool_calls": Name(
+        "ours", "counter", "{call}", "Tool calls by outcome and by where their id came from."
+    ),
+    "streamnorm.notes": Name("ours", "counter", "{note}", "Tolerances by name."),  # and of a span
 }
 _USAGE = {
     "gen_ai.usage.input_tokens": "input",
     "gen_ai.usage.output_tokens": "output",
     "gen_ai.usage.cache_read.input_tokens": "cached_input",
-    "gen_ai.usage.cache_creation.input_tokens": "cache_write",
+    "gen_ai.usage.cache_write.input_tokens": "cache_write",
     "gen_ai.usage.reasoning.output_tokens": "reasoning",
 }
 
@@ -94,14 +183,14 @@ class Telemetry:
         meter = metrics.get_meter(SCOPE, meter_provider=meter_provider)
         self.histograms = {
             name: meter.create_histogram(
-                name, unit=unit, description=text, explicit_bucket_boundaries_advisory=buckets
+                name, row.unit, row.text, explicit_bucket_boundaries_advisory=row.buckets
             )
-            for name, (unit, text, buckets) in HISTOGRAMS.items()
-        }
+            for name, row in NAMES.items() if row.kind == "histogram"
+        }  # fmt: skip
         self.counters = {
-            name: meter.create_counter(name, unit=unit, description=text)
-            for name, (unit, text) in COUNTERS.items()
-        }
+            name: meter.create_counter(name, row.unit, row.text)
+            for name, row in NAMES.items() if row.kind == "counter"
+        }  # fmt: skip
 
     def observe(
         self,
@@ -151,6 +240,7 @@ class Observed(Generic[T]):
         self._model, self._operation, self._more = model, operation, attributes
         self._step: _Step | None = None
         self._tools: dict[str, _Tool] = {}  # that run now, by the ids of their calls
+        self._callers: dict[str, str] = {}  # who made a call, where several do
         self._noted: dict[str, int] = {}
 
     def __aiter__(self) -> Observed[T]:
@@ -193,7 +283,10 @@ class Observed(Generic[T]):
 
     def _hear(self, event: Any) -> None:
         if isinstance(event, ToolStarted):
-            self._tools[event.id] = _Tool(self._telemetry, event, self._more)
+            caller = self._callers.pop(event.id, None)
+            self._tools[event.id] = _Tool(self._telemetry, event, caller, self._more)
+        elif isinstance(event, ToolCall) and event.agent is not None:
+            self._callers[event.id] = event.agent
         elif isinstance(event, ToolEnded) and event.id in self._tools:
             self._tools.pop(event.id).close(event.outcome, event.seconds)
         if getattr(event, "kind", "") in BETWEEN:
@@ -228,13 +321,17 @@ class Observed(Generic[T]):
 class _Tool:
     """One tool that a loop runs: its span. Its end may be heard late, so it ends after its time."""
 
-    def __init__(self, telemetry: Telemetry, event: ToolStarted, more: dict[str, Any]) -> None:
+    def __init__(
+        self, telemetry: Telemetry, event: ToolStarted, caller: str | None, more: dict[str, Any]
+    ) -> None:
         self._telemetry = telemetry
         self._tags: dict[str, Any] = {"gen_ai.operation.name": "execute_tool"}
         about = {
             "gen_ai.tool.name": event.name, "gen_ai.tool.call.id": event.id,
             "gen_ai.tool.type": "function", "streamnorm.checksum": event.checksum,
         }  # fmt: skip
+        if caller is not None:
+            about["gen_ai.agent.name"] = caller
         self._began = time.time_ns()
         self._span = telemetry.begin(
             f"execute_tool {event.name}", {**self._tags, **about, **more}, internal=self._began
@@ -246,8 +343,7 @@ class _Tool:
             self._span.set_attribute("error.type", outcome)
             self._span.set_status(self._telemetry.error(outcome))
         if seconds is not None:
-            duration = self._telemetry.histograms["gen_ai.client.operation.duration"]
-            duration.record(seconds, self._tags)
+            self._telemetry.histograms["gen_ai.execute_tool.duration"].record(seconds, self._tags)
         self._span.end(None if seconds is None else self._began + round(seconds * 1e9))
 
 
@@ -264,13 +360,19 @@ class _Step:
             self._tags["gen_ai.request.model"] = model
         name = f"{operation} {model}" if model else operation
         self._span = telemetry.begin(name, {**self._tags, "gen_ai.request.stream": True, **more})
-        self._waiting = True  # for the first chunk
+        self._last: float | None = None  # when the last chunk came
+        self._agents: dict[str, None] = {}  # who spoke, where several do
         self.heard = False
 
     def hear(self, event: Any) -> None:
         self.heard = True
-        if self._waiting and isinstance(event, FIRST):
-            self._first()
+        if self._last is None:
+            if isinstance(event, FIRST):
+                self._first()
+        elif isinstance(event, PIECES):
+            self._next()
+        if (agent := getattr(event, "agent", None)) is not None:
+            self._agents[agent] = None
         handler = _HEARD.get(type(event))
         if handler is not None:
             handler(self, event)
@@ -284,14 +386,22 @@ class _Step:
             )
         if notes:
             self._span.set_attribute("streamnorm.notes", sorted(notes))
+        if len(self._agents) == 1:
+            self._span.set_attribute("gen_ai.agent.name", next(iter(self._agents)))
+        elif self._agents:
+            self._span.set_attribute("streamnorm.agents", list(self._agents))
         self._record("gen_ai.client.operation.duration", self._telemetry.clock() - self._began)
         self._span.end()
 
     def _first(self) -> None:
-        self._waiting = False
-        took = self._telemetry.clock() - self._began
+        self._last = self._telemetry.clock()
+        took = self._last - self._began
         self._record("gen_ai.client.operation.time_to_first_chunk", took)
         self._span.set_attribute("gen_ai.response.time_to_first_chunk", took)
+
+    def _next(self) -> None:
+        before, self._last = self._last or self._began, self._telemetry.clock()
+        self._record("gen_ai.client.operation.time_per_output_chunk", self._last - before)
 
     def _start(self, event: StreamStart) -> None:
         row = PROVIDERS.get(event.provider)

@@ -32,13 +32,13 @@ class Room(NamedTuple):
 
 # fmt: off
 ROOMS = (
-    Room("text", ". written balance exact canonical halves shown",
+    Room("text", ". written media balance exact canonical halves shown",
          "characters", "exact values, canonical forms, safe text"),
     Room("", "events errors limits notes tools fold conversation",
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws",
          "bytes in any chunking", "frames"),
-    Room("core", ". cursor mint calls mend even parser lanes complete row",
+    Room("core", ". cursor mint calls mend even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
          "messages repair",

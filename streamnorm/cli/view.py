@@ -126,9 +126,11 @@ class View:
             return
         aside = isinstance(event, ReasoningDelta)
         margin = self._style.signs.aside if aside else "  "
-        run = (event.kind, event.choice, event.part)
+        run = (event.kind, event.choice, event.part, event.agent)
         if self._flowing != run:
             self._fresh()
+            if event.agent is not None:
+                self._line(self._style.dim(self._cut(f"{clean(event.agent)}:")))
             self._column = len(margin)
             self._out.write(self._style.dim(margin))
         self._flowing = run

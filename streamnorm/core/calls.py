@@ -160,7 +160,7 @@ class Calls:
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
         self._mint = mint
-        self._limits = limits
+        self.limits = self._limits = limits
         self._open: dict[int, Call] = {}  # not over yet, by ordinal
         self._ids: dict[tuple[int, str], Call] = {}
 

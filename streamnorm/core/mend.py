@@ -26,7 +26,7 @@ class Halves:
     __slots__ = ("_tell", "held")
 
     def __init__(self, tell: Tell) -> None:
-        self.held: dict[Key, str] = {}
+        self.held: dict[Key, TextDelta] = {}  # with the half as its text
         self._tell = tell
 
     def mend(self, out: list[Event], since: int) -> None:
@@ -41,9 +41,11 @@ class Halves:
         out[since:] = mended
 
     def _mend_delta(self, event: TextDelta, key: Key, mended: list[Event]) -> None:
-        text = self.held.pop(key, "") + event.text
+        held = self.held.pop(key, None)
+        text = event.text if held is None else held.text + event.text
         if (open_half := ends_open(text)) is not None:
-            self.held[key], text = open_half[0], text[:-1]
+            text = text[:-1]
+            self.held[key] = msgspec.structs.replace(event, text=open_half[0])
         if (whole := join(text)) != text:
             self._tell("wire.split_character")
         if has_half(whole) is not None:
@@ -53,13 +55,12 @@ class Halves:
 
     def flush(self, out: list[Event]) -> None:
         """The stream ends: what is still held never met its other half."""
-        for kind, where, choice in self.held:
+        for event in self.held.values():
             self._tell("wire.half_character")
-            out.append(
-                ToolCallDelta(where, REPLACEMENT)
-                if kind is ToolCallDelta
-                else kind(REPLACEMENT, where, choice)
-            )
+            whole = msgspec.structs.replace(event, text=REPLACEMENT)
+            if not isinstance(whole, ToolCallDelta):  # what goes back with it was told
+                whole = msgspec.structs.replace(whole, echo=msgspec.UNSET)
+            out.append(whole)
         self.held.clear()
 
 

@@ -31,6 +31,7 @@ from ..text.halves import masked
 from . import even
 from .calls import Call, Calls, Evidence, State
 from .cursor import At
+from .media import Gallery, Shown
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
@@ -116,6 +117,7 @@ class Parser:
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
     _loss: str  # what the payload that is being read lacks
+    _gallery: Gallery | None = None
 
     def __init__(self, calls: Calls, scribe: Scribe) -> None:
         self.calls = calls
@@ -167,6 +169,20 @@ class Parser:
     def usage(self) -> Usage | None:
         """The counts heard so far, if any."""
         raise NotImplementedError
+
+    def show(
+        self,
+        out: Out,
+        shown: Shown,
+        *,
+        choice: int = 0,
+        place: Any = None,
+        agent: str | None = None,
+    ) -> None:
+        """A picture or a sound, or a piece of one; ``place`` is the wire's word for where it stands."""
+        if self._gallery is None:
+            self._gallery = Gallery(self.scribe, self.calls.limits.media)
+        self._gallery.tell(out, shown, choice=choice, place=place, agent=agent)
 
     def end_of_input(self, out: Out) -> None:
         """The bytes ended without an end mark; say what that means for open calls."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from ..conversation import Reasoning, Text
+from ..conversation import Made, Reasoning, Text
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
 from ..text.written import json_text
@@ -21,7 +21,7 @@ from .names import PLAIN, Rule
 from .schemas import ANY_KEYWORD, Dialect, Dropped
 
 __all__ = [
-    "Answer", "Body", "Called", "Encoder", "Entry", "Options", "Said", "Spoken", "filled",
+    "Answer", "Body", "Called", "Encoder", "Entry", "Options", "Place", "Said", "Spoken", "filled",
     "merge",
 ]  # fmt: skip
 
@@ -81,7 +81,10 @@ class Answer(NamedTuple):
         return (self.result.text,)
 
 
-Spoken: TypeAlias = Text | Reasoning | Called | ProviderToolResult | File
+Spoken: TypeAlias = Text | Reasoning | Made | Called | ProviderToolResult | File
+# Where a medium that the model made goes back: in its turn, with the item of the tool that made it,
+# or nowhere in what the model said.
+Place: TypeAlias = Literal["turn", "item", "nowhere"]
 
 
 class Said(NamedTuple):
@@ -197,6 +200,13 @@ class Encoder:
     def called(self, part: Called) -> list[Entry]:
         raise self.cannot("a call by itself", "its encoder has no called()")
 
+    def place_of(self, part: Made, own: bool) -> Place:
+        """Where this wire hears of a medium that the model made. ``own``: this wire's model."""
+        return "nowhere"
+
+    def made(self, part: Made) -> list[Entry]:
+        raise self.cannot("what a model made", "its encoder has no made()")
+
     def hosted_result(self, part: ProviderToolResult) -> list[Entry]:
         """What the provider's own tool gave goes back as it came."""
         return [part.echo] if isinstance(part.echo, dict) else []
@@ -233,6 +243,7 @@ SAY: Mapping[str, Callable[[Encoder, Said], list[Entry]]] = {
 PARTS: Mapping[type, Callable[[Encoder, Any], list[Entry]]] = {
     Text: lambda encoder, part: encoder.text(part),
     Reasoning: lambda encoder, part: encoder.reasoning(part),
+    Made: lambda encoder, part: encoder.made(part),
     Called: lambda encoder, part: encoder.called(part),
     ProviderToolResult: lambda encoder, part: encoder.hosted_result(part),
 }

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..conversation import Conversation, Reasoning, Text, Turn
+from ..conversation import Conversation, Made, Reasoning, Text, Turn
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
+from ..text.written import json_text
 from ..tools import File, Tool, ToolChoice, ToolResult, only_whole
 from .declare import tool_fields
 from .encoder import Answer, Body, Called, Encoder, Entry, Said, Spoken
@@ -120,11 +121,15 @@ class _Plan:
         self._ids = Ids(encoder.name, encoder.grammar)
         self._talk: list[Said] = []
         self._called: list[Called] = []  # in the last assistant turn
+        self._speaker: str | None = None  # whose text was the last one in it
+        self._pictures: list[tuple[str, File]] = []  # that the model made, not shown again yet
         self.system: list[str] = []  # what belongs before everything
 
     def of(self, conversation: Conversation) -> list[Said]:
         for number, turn in enumerate(conversation.turns):
             TURNS[turn.role](self, turn, f"turn {number}")
+        for where, file in self._pictures:
+            self._encoder.drop(where, file.type, "a model's picture needs a user's turn after it")
         return self._talk
 
     # --- each kind of turn ------------------------------------------------------------------------
@@ -140,7 +145,14 @@ class _Plan:
     def _user(self, turn: Turn, where: str) -> None:
         parts = tuple(part for part in turn.parts if isinstance(part, Text | File))
         if parts:
-            self._talk.append(Said("user", parts))
+            self._talk.append(Said("user", (*self._shown_again(), *parts)))
+
+    def _shown_again(self) -> list[File]:
+        """Pictures that the model made, on a wire that hears of them from users only."""
+        pictures, self._pictures = self._pictures, []
+        for where, _ in pictures:
+            self._encoder.drop(where, "place", "a model's picture is shown in the next user's turn")
+        return [file for _, file in pictures]
 
     def _tool(self, turn: Turn, where: str) -> None:
         if not self._called:  # a service has them
@@ -170,6 +182,7 @@ class _Plan:
         calls = [part for part in turn.parts if isinstance(part, ToolCall)]
         self._called = _called(self._encoder, self._names, self._ids, calls)
         left = iter(self._called)
+        self._speaker = None
         own = turn.provider == self._encoder.name
         parts = [
             spoken
@@ -193,7 +206,12 @@ class _Plan:
         return hears(self, part, own, where)
 
     def _text(self, part: Text, own: bool, where: str) -> Text:
-        return part if own else Text(part.text)
+        """Another wire does not hear who speaks, only that it is somebody else."""
+        before, self._speaker = self._speaker, part.agent or ""
+        if own:
+            return part
+        is_other = before is not None and before != self._speaker
+        return Text(f"\n\n{part.text}" if is_other else part.text)
 
     def _reasoning(self, part: Reasoning, own: bool, where: str) -> Spoken | None:
         wish = self._encoder.options.reasoning
@@ -205,6 +223,38 @@ class _Plan:
             where, "reasoning", "it is sent to the provider that thought it, or on request"
         )
         return None  # fmt: skip
+
+    def _made(self, part: Made, own: bool, where: str) -> Spoken | None:
+        place = self._encoder.place_of(part, own)
+        if place == "turn":
+            return part if own else Made(part.type, part.data, part.url)
+        if place == "nowhere":
+            self._show_again(part, where)
+        return None
+
+    def _show_again(self, part: Made, where: str) -> None:
+        file = part.file
+        if part.handle is not None and file is None:
+            why = "its bytes lie in a spool; Spool.filled(turn) brings them back"
+        elif file is None or file.modality != "image":
+            why = "only the provider that made it has a place for it"
+        elif not self._takes(file):
+            why = "this wire takes no pictures of this type"
+        else:
+            self._pictures.append((where, file))
+            return
+        self._encoder.drop(where, part.type, why)
+
+    def _takes(self, file: File) -> bool:
+        """Can a user show it on this wire? It is tried, as each encoder knows itself."""
+        encoder, before = self._encoder, len(self._encoder.dropped)
+        try:
+            said = encoder.user(Said("user", (file,)))
+        except EncodeError:
+            return False
+        finally:
+            del encoder.dropped[before:]
+        return file.summary not in json_text(said)
 
     def _hosted_call(self, part: Called, own: bool, where: str) -> Called | None:
         if part.own or part.call.runs_on == "client":
@@ -232,6 +282,7 @@ TURNS: Mapping[str, Callable[[_Plan, Turn, str], None]] = {
 HEARS: Mapping[type, Callable[[_Plan, Any, bool, str], Spoken | None]] = {
     Text: _Plan._text,
     Reasoning: _Plan._reasoning,
+    Made: _Plan._made,
     Called: _Plan._hosted_call,
     ProviderToolResult: _Plan._hosted_result,
 }

@@ -5,7 +5,7 @@ This file decides, in no provider's words: what of a call may be told and when. 
 
 Rule: a client never sees a whole call that was not whole here. Fragments are passed on as they come;
 if a call then breaks, or turns out to be another than its fragments said, the stream fails there
-unless the wire has its own way to say so.
+unless the wire has its own way to say so. What a wire has no word for (a picture, most often) is logged.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..events import (
     Event,
     Failed,
     Finish,
+    Media,
     ProviderToolResult,
     ReasoningDelta,
     StreamStart,
@@ -30,6 +31,7 @@ from ..events import (
     ToolCallStart,
     Usage,
 )
+from ..notes import WARNING, Scribe
 from ..text.written import json_text
 
 __all__ = ["Server", "Serving", "served_text"]
@@ -62,6 +64,7 @@ class Server:
         self._over = False
         self.started = False
         self.source = ""  # whose stream it is
+        self.agent: str | None = None  # who speaks, where there are several
         self.model = MODEL
         self.response_id = "streamnorm"
         self.usage: Usage | None = None
@@ -85,6 +88,7 @@ class Server:
             return ()
         if getattr(event, "choice", None):  # only the first of several answers
             handler = Server._other_answer
+        self.agent = getattr(event, "agent", None)
         said = handler(self, event)
         silent = isinstance(event, StreamStart | Usage) or handler is Server._other_answer
         return said if silent else self._opened(said)
@@ -106,6 +110,10 @@ class Server:
 
     def reasoning(self, event: ReasoningDelta) -> Iterable[bytes]:
         raise NotImplementedError
+
+    def media(self, event: Media) -> Iterable[bytes] | None:
+        """What tells a picture or a sound; None if this wire has no word for it."""
+        return None
 
     def call_opened(self, id: str, name: str, family: str) -> tuple[int, Iterable[bytes]]:
         """The number of the call on this wire, and what tells that it begins."""
@@ -158,6 +166,15 @@ class Server:
 
     def _reasoning(self, event: ReasoningDelta) -> Iterable[bytes]:
         return self.reasoning(event)
+
+    def _media(self, event: Media) -> Iterable[bytes]:
+        said = self.media(event)
+        if said is None:
+            Scribe(self.name).log(
+                WARNING, "serve.media_left_out", mime_type=event.mime_type, part=event.part,
+                size=len(event.data or b""), reason="this wire has no word for it",
+            )  # fmt: skip
+        return said or ()
 
     def _call_start(self, event: ToolCallStart) -> Iterable[bytes]:
         if event.runs_on == "provider":
@@ -243,6 +260,7 @@ EVENTS: Mapping[type, Callable[[Server, Any], Iterable[bytes]]] = {
     StreamStart: Server._start,
     TextDelta: Server._text,
     ReasoningDelta: Server._reasoning,
+    Media: Server._media,
     ToolCallStart: Server._call_start,
     ToolCallDelta: Server._call_delta,
     ToolCall: Server._call,

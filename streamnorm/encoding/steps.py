@@ -22,6 +22,7 @@ __all__ = [
     "Finish",
     "Result",
     "Say",
+    "Show",
     "Step",
     "Think",
     "Usage",
@@ -38,6 +39,7 @@ __all__ = [
     "missing_id",
     "result",
     "say",
+    "show",
     "think",
     "usage",
     "wrong_index",
@@ -56,6 +58,14 @@ class Think:
     """Reasoning."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """A picture that the model made."""
+
+    data: bytes
+    type: str = "image/png"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +173,7 @@ class Fault:
     value: float = 0
 
 
-Step: TypeAlias = Say | Think | Call | Result | Usage | Finish | Cut | Error | Fault
+Step: TypeAlias = Say | Think | Show | Call | Result | Usage | Finish | Cut | Error | Fault
 
 
 def say(text: str) -> Say:
@@ -182,6 +192,17 @@ def think(text: str) -> Think:
     Think(text='Celsius is usual there.')
     """
     return Think(text)
+
+
+def show(data: bytes, type: str = "image/png") -> Show:
+    """The model made a picture.
+
+    >>> show(b"GIF89a", "image/gif").type
+    'image/gif'
+    """
+    if not isinstance(data, bytes) or not type.startswith("image/"):
+        raise UsageError("show() takes the bytes of a picture and their type, such as image/png")
+    return Show(data, type)
 
 
 def call(name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Call:
@@ -303,4 +324,10 @@ def chunked(size: int) -> Fault:
     return Fault("chunked", size)
 
 
-KINDS: dict[str, type[Step]] = {"say": Say, "think": Think, "call": Call, "result": Result}
+KINDS: dict[str, type[Step]] = {
+    "say": Say,
+    "think": Think,
+    "show": Show,
+    "call": Call,
+    "result": Result,
+}

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ..errors import UsageError
 from ..text.written import sse
-from .steps import Call, Error, Result, Usage
+from .steps import Call, Error, Result, Show, Usage
 
 __all__ = ["Json", "Teller", "Told", "fragments", "ident"]
 
@@ -66,6 +66,11 @@ class Teller:
     def think(self, text: str) -> Told:
         raise UsageError(
             f"{self.name} tells no thoughts: leave think() out, or choose another wire"
+        )
+
+    def show(self, picture: Show) -> Told:
+        raise UsageError(
+            f"{self.name} has no pictures in an answer: leave show() out, or choose another wire"
         )
 
     def call(self, call: Call) -> Told:

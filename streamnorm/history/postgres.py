@@ -24,6 +24,7 @@ from .errors import (
     WrongVersion,
 )
 from .migrations import POSTGRES
+from .spool import Spool
 from .sql import FIND, Database, SQLHistory
 
 with suppress(ImportError):  # an extra, asked for when a history is made
@@ -40,6 +41,7 @@ MIGRATION_LOCK = 0x53746E6D  # one process migrates, others wait
 
 class PostgresHistory(SQLHistory):
     """Conversations in PostgreSQL; the tables stand in ``schema``, which is made if it is missing.
+    With a ``spool``, large media that a model made lie there.
 
     ::
 
@@ -48,9 +50,9 @@ class PostgresHistory(SQLHistory):
 
     LOCK = FIND + " FOR UPDATE"
 
-    def __init__(self, dsn: str, *, schema: str = "public") -> None:
+    def __init__(self, dsn: str, *, schema: str = "public", spool: Spool | None = None) -> None:
         needs("psycopg", "PostgresHistory", extra="postgres")
-        super().__init__()
+        super().__init__(spool)
         self._dsn, self._schema = dsn, schema
         self._db: dict[bool, psycopg.Connection[Any]] = {}
 

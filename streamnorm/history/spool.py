@@ -12,12 +12,13 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 import msgspec
 
+from ..conversation import Made, Turn
 from ..errors import StreamnormError, UsageError
 from ..text.halves import decoded
 from ..text.written import json_bytes
@@ -145,6 +146,28 @@ class Spool:
             return decoded(data, msgspec.json.decode)
         return data.decode(*_ENCODING)
 
+    def kept(self, turn: Turn) -> Turn:
+        """The turn as a history stores it: large media that the model made lie here, under handles."""
+        return _changed(turn, self._put_away)
+
+    def filled(self, turn: Turn) -> Turn:
+        """The turn with its media again; one that does not lie here stays a handle."""
+        return _changed(turn, self._brought_back)
+
+    def _put_away(self, part: Made) -> Made:
+        if self.directory is None or part.data is None or len(part.data) <= self.above:
+            return part
+        return msgspec.structs.replace(part, data=None, handle=self.put(part.data).handle)
+
+    def _brought_back(self, part: Made) -> Made:
+        if part.handle is None:
+            return part
+        try:
+            data = self.read(Artifact(part.handle, 0, "bytes"))
+        except ArtifactMissing:
+            return part
+        return msgspec.structs.replace(part, data=data, handle=None)
+
     def _keep(self, chunks: Iterable[bytes], handle: str) -> None:
         assert self.directory is not None
         if (self.directory / handle).exists():
@@ -175,6 +198,12 @@ class Spool:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def _changed(turn: Turn, change: Callable[[Made], Made]) -> Turn:
+    parts = tuple(change(part) if isinstance(part, Made) else part for part in turn.parts)
+    same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
+    return turn if same else msgspec.structs.replace(turn, parts=parts)
 
 
 def as_bytes(content: Any) -> tuple[bytes, Form]:

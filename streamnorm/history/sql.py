@@ -33,6 +33,7 @@ from .errors import (
     UnknownConversation,
 )
 from .settled import Settled
+from .spool import Spool
 
 __all__ = ["SQLHistory"]
 
@@ -108,7 +109,8 @@ class SQLHistory(History):
 
     LOCK: ClassVar[str] = FIND  # finds a conversation and keeps other writers from it
 
-    def __init__(self) -> None:
+    def __init__(self, spool: Spool | None = None) -> None:
+        self.spool = spool
         self._writer: ThreadPoolExecutor | None = None
         self._reader: ThreadPoolExecutor | None = None
         self._closed = False
@@ -152,6 +154,8 @@ class SQLHistory(History):
     ) -> Committed:
         if not conversation or not run or sequence < 0:
             raise UsageError("a commit needs a conversation, a run and a sequence from 0 up")
+        if (spool := self.spool) is not None:  # on the disk before the turn that refers to it
+            turns = await to_thread.run_sync(lambda: [spool.kept(turn) for turn in turns])
         commit = _Commit(
             conversation, run, sequence, turns, settled, system, service_id, expect, create
         )
@@ -216,7 +220,15 @@ class SQLHistory(History):
         self.at("committed")
 
     async def load(self, conversation: str, *, until: int | None = None) -> Stored:
-        return await self._read(lambda db: _load(db, conversation, until))
+        spool = self.spool
+
+        def job(db: Database) -> Stored:
+            stored = _load(db, conversation, until)
+            if spool is not None:
+                stored.turns[:] = [spool.filled(turn) for turn in stored.turns]
+            return stored
+
+        return await self._read(job)
 
     async def conversations(self) -> list[str]:
         return await self._read(lambda db: [_text(row[0]) for row in db.execute(ALL).fetchall()])

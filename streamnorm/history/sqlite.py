@@ -24,6 +24,7 @@ from .errors import (
     WrongVersion,
 )
 from .migrations import SQLITE
+from .spool import Spool
 from .sql import Database, SQLHistory
 
 __all__ = ["MemoryHistory", "SQLiteHistory"]
@@ -47,7 +48,8 @@ _ERRORS: dict[int, tuple[type[HistoryError], str]] = {
 
 
 class SQLiteHistory(SQLHistory):
-    """Conversations in one SQLite file. ``max_bytes`` bounds its size.
+    """Conversations in one SQLite file. ``max_bytes`` bounds its size; with a ``spool``, large media
+    that a model made lie there.
 
     >>> import anyio
     >>> from streamnorm import Conversation
@@ -65,8 +67,9 @@ class SQLiteHistory(SQLHistory):
         *,
         busy: float = BUSY,
         max_bytes: int | None = None,
+        spool: Spool | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(spool)
         self.path = os.fspath(path)
         self._busy, self._max_bytes = busy, max_bytes
         self._db: dict[bool, sqlite3.Connection] = {}  # by: does it write?

@@ -12,7 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from ..encoding.steps import KINDS, Call, Cut, Error, Fault, Finish, Result, Say, Step, Think, Usage
+from ..encoding.steps import (
+    KINDS,
+    Call,
+    Cut,
+    Error,
+    Fault,
+    Finish,
+    Result,
+    Say,
+    Show,
+    Step,
+    Think,
+    Usage,
+)
 from ..encoding.teller import Teller, Told
 from ..errors import UsageError
 from ..normalizer import Normalizer
@@ -206,6 +219,8 @@ class _Telling:
         if isinstance(step, Say | Think):
             tell = self.wire.say if isinstance(step, Say) else self.wire.think
             self._one(at, tell(step.text))
+        elif isinstance(step, Show):
+            self._one(at, self.wire.show(step))
         elif isinstance(step, Finish):
             self._send(at, self.wire.finish(step.reason or self._reason()))
             self._raw(at, self.wire.end())

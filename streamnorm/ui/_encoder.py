@@ -17,7 +17,8 @@ from .. import fold as f
 from ..errors import StreamnormError
 from ..events import Failed, StreamStart, ToolCall, Usage
 from ..fold import Call, Fold, Move
-from ..text.written import Phrase, json_text, safe_json, sse_lines
+from ..text.media import UNTOLD, is_web
+from ..text.written import Phrase, data_uri, json_text, safe_json, sse_lines
 from ..tools import ToolResult
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ METHODS = {
     f.RunOpen: "_run_open",
     f.RunText: "_run_text",
     f.RunClose: "_run_close",
+    f.Shown: "_shown",
     f.CallOpen: "_call_open",
     f.CallText: "_call_text",
     f.CallWhole: "_call_whole",
@@ -274,6 +276,37 @@ def progress_facts(move: f.Progress) -> Frame:
     return facts
 
 
+# Media that a page shows and that cannot act; anything else is only a file to it.
+HARMLESS = {
+    "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf",
+    "text/plain",
+}  # fmt: skip
+
+
+def address_of(medium: f.Medium) -> str | None:
+    """Where a page finds a medium: in a data URL, or on the web; None if it may not have it.
+
+    >>> address_of(f.Medium(1, 1, 0, 0, "text/html", pieces=[b"<b>"]))
+    'data:application/octet-stream;base64,PGI+'
+    """
+    if (data := medium.data) is not None:
+        kind = medium.type.partition(";")[0].lower()
+        shown = kind in HARMLESS or kind.startswith(("audio/", "video/"))
+        return data_uri(data, kind if shown else UNTOLD)
+    return medium.url if medium.url is not None and is_web(medium.url) else None
+
+
+def run_facts(run: f.Run) -> Frame:
+    """What is to come back with a text, and who said it."""
+    facts: Frame = {"echoes": run.echoes, "marks": run.marks} if run.echoes else {}
+    return facts if run.agent is None else {**facts, "agent": run.agent}
+
+
+def medium_facts(medium: f.Medium) -> Frame:
+    """The same of a medium."""
+    return without_none(echoes=medium.echoes or None, agent=medium.agent)
+
+
 def orphan_facts(move: f.Orphan) -> Frame:
     """A result of a call that nobody heard of."""
     return {"id": move.id, "output": move.output, "isError": move.event.is_error}
@@ -301,6 +334,8 @@ def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
         metadata["responseId"] = whence.response_id
     if event.choice:
         metadata["choice"] = event.choice
+    if event.agent is not None:
+        metadata["agent"] = event.agent
     if isinstance(event, ToolCall):
         metadata["checksum"] = event.checksum
         if not event.name_valid:

@@ -16,7 +16,8 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import Phrase, json_text, safe_json
+from ..text.written import Phrase, in_base64, json_text, safe_json
+from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -25,9 +26,11 @@ from ._encoder import (
     Item,
     MoveEncoder,
     Told,
+    address_of,
     as_text,
     broken_text,
     call_metadata,
+    medium_facts,
     new_id,
     orphan_facts,
     plain_error,
@@ -93,6 +96,7 @@ class Encoder(MoveEncoder):
         self._code: set[f.Call] = set()  # calls whose arguments are no JSON: told when whole
         self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
         self._results = 0
+        self._agents: dict[str, int] = {}  # who has spoken, in their order
 
     def _start(self) -> list[Told]:
         version = {"protocolVersion": VERSION} if self._modern else {}
@@ -153,11 +157,14 @@ class Encoder(MoveEncoder):
 
     def _run_open(self, move: f.RunOpen) -> list[Told]:
         id, run = self._run_id(move.run), move.run
+        said_by = _said_by(run.agent)
         if run.kind == "text":
-            return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
+            name = {} if run.agent is None else {"name": run.agent}
+            start = {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}
+            return [{**start, **name, **said_by}]
         return [
-            {"type": "REASONING_START", "messageId": id},
-            {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"},
+            {"type": "REASONING_START", "messageId": id, **said_by},
+            {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning", **said_by},
         ]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
@@ -184,15 +191,29 @@ class Encoder(MoveEncoder):
         echoes, marks = f.echoes_of(runs)
         return [_encrypted("message", id, json_text({"echoes": echoes, "marks": marks}))]
 
+    def _shown(self, move: f.Shown) -> list[Told]:
+        """No message of the protocol holds media of an assistant: told beside it, as its own part."""
+        medium, url = move.medium, address_of(move.medium)
+        message = self._message(medium.step, medium.agent)
+        value: Frame = {"messageId": message, "part": medium.part, **medium_facts(medium)}
+        if url is None:
+            return [_custom("media", {**value, "mimeType": medium.type})]
+        source: Frame = {"type": "url", "value": url, "mimeType": medium.type}
+        if (data := medium.data) is not None:
+            source = {"type": "data", "value": in_base64(data), "mimeType": medium.type}
+        kind = File(b"", medium.type).modality
+        return [_custom("media", {**value, "content": {"type": kind, "source": source}})]
+
     def _run_id(self, run: f.Run) -> str:
-        """All text of a step is one message, that of another type or choice apart."""
+        """All text of a step is one message, that of another type, choice or agent apart."""
         if run.kind == "reasoning":
             return f"{self.message_id}-{run.step}-r{run.number}"
         apart = f"-c{run.choice}" if run.choice else ""
-        return self._message(run.step) + apart + (f"-t{run.number}" if run.type else "")
+        return self._message(run.step, run.agent) + apart + (f"-t{run.number}" if run.type else "")
 
-    def _message(self, step: int) -> str:
-        return f"{self.message_id}-{step}"
+    def _message(self, step: int, agent: str | None) -> str:
+        voice = f"-a{self._agents.setdefault(agent, len(self._agents) + 1)}" if agent else ""
+        return f"{self.message_id}-{step}{voice}"
 
     def _cited(self, move: f.Cited) -> list[Told]:
         sources = [
@@ -212,7 +233,7 @@ class Encoder(MoveEncoder):
             "type": "TOOL_CALL_START",
             "toolCallId": id,
             "toolCallName": call.name,
-            "parentMessageId": self._message(call.step),
+            "parentMessageId": self._message(call.step, call.agent),
         }
         if call.by_provider:
             event["metadata"] = {"streamnorm": {"providerExecuted": True}}
@@ -393,6 +414,10 @@ def _args(id: str, text: str) -> Frame:
 
 def _custom(name: str, value: Frame) -> Frame:
     return {"type": "CUSTOM", "name": f"streamnorm.{name}", "value": value}
+
+
+def _said_by(agent: str | None) -> Frame:
+    return {} if agent is None else {"metadata": {"streamnorm": {"agent": agent}}}
 
 
 def _encrypted(subtype: str, id: str, value: str) -> Frame:

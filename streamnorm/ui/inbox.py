@@ -20,18 +20,19 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..conversation import Conversation, Reasoning, Text, Turn
+from ..conversation import Conversation, Made, Reasoning, Text, Turn
 from ..errors import StreamnormError
 from ..events import Provenance, ProviderToolResult, ToolCall
 from ..fold import Decision, denial
 from ..text.exact import Refused, parse
+from ..text.media import UNTOLD, contents_of
 from ..text.written import json_text
 from ..tools import File, ToolResult
 
 __all__ = ["BadBody", "Inbox", "from_ag_ui", "from_ai_sdk", "from_plain", "parse_body"]
 
 Json: TypeAlias = dict[str, Any]
-Part: TypeAlias = Text | Reasoning | ToolCall | ProviderToolResult | ToolResult | File
+Part: TypeAlias = Text | Reasoning | Made | ToolCall | ProviderToolResult | ToolResult | File
 
 LONGEST_ID = 512
 _data_url = re.compile(
@@ -153,7 +154,7 @@ def _ui_assistant(
         elif kind in ("text", "reasoning"):
             step.add(_ui_run(part, kind, place))
         elif kind == "file":
-            step.add(_file(part, place))
+            step.add(_made(part, place))
         else:
             inbox.left_out.append(place)
     step.close()
@@ -170,9 +171,23 @@ _UI_ROLES: dict[str, _UiRole] = {
 def _ui_run(part: Json, kind: str, where: str) -> Text | Reasoning:
     text, kept = _text(part, "text", where), _ours(part.get("providerMetadata"))
     echoes, marks = _echoes(kept)
+    agent = _known(kept, "agent")
     if kind == "text":
-        return Text(text, echoes, (), marks)
-    return Reasoning(text, echoes, marks)
+        return Text(text, echoes, (), marks, agent)
+    return Reasoning(text, echoes, marks, agent)
+
+
+def _made(part: Json, where: str) -> Made:
+    """What the model made, as the page kept it. Nothing is fetched."""
+    url, kept = _text(part, "url", where), _ours(part.get("providerMetadata"))
+    echoes, _ = _echoes(kept)
+    agent, type = _known(kept, "agent"), _optional(part, "mediaType", where)
+    if _data_url(url) is None:
+        return Made(type or UNTOLD, None, url, echoes, agent)
+    contents = contents_of(url)
+    if contents is None:
+        raise BadBody(where, "is not base64")
+    return Made(type or contents.type or UNTOLD, contents.data, None, echoes, agent)
 
 
 def _ui_tool(step: _Step, part: Json, kind: str, where: str) -> None:
@@ -253,7 +268,7 @@ def _ag_decision(id: str, entry: Json, where: str) -> Decision:
 
 def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None:
     answers = _ag_answers(messages)
-    step = _Step(inbox, {})
+    step, voiced = _Step(inbox, {}), None
     for at, message in enumerate(messages):
         where = f"messages[{at}]"
         role = _text(message, "role", where)
@@ -263,15 +278,31 @@ def _ag_messages(inbox: Inbox, messages: list[Json], allow_system: bool) -> None
             step.end()
             inbox.conversation.add(Turn("user", tuple(_ag_content(message, where))))
         elif role == "assistant":
-            step.close()
+            answer = _voiced(message)
+            if answer is None or answer != voiced:
+                step.close()
+            voiced = answer
             _ag_assistant(step, message, answers, where)
+            continue
         elif role == "reasoning":
             step.close()
             echoes, marks = _echoes(_encrypted(message))
-            step.ahead.append(Reasoning(_optional(message, "content", where) or "", echoes, marks))
+            text, agent = _optional(message, "content", where) or "", _speaker(message)
+            step.ahead.append(Reasoning(text, echoes, marks, agent))
         elif role != "tool":
             inbox.left_out.append(where)
+        voiced = None
     step.end()
+
+
+_voice = re.compile(r"(.+)-a\d+").fullmatch
+
+
+def _voiced(message: Json) -> str | None:
+    """Of which answer a message is one voice; None if it is all of one. See ``ag_ui``."""
+    id = message.get("id")
+    match = _voice(id) if isinstance(id, str) and _speaker(message) else None
+    return match and match[1]
 
 
 def _ag_answers(messages: list[Json]) -> dict[str, Json]:
@@ -287,10 +318,15 @@ def _ag_assistant(step: _Step, message: Json, answers: dict[str, Json], where: s
     content = _optional(message, "content", where) or ""
     echoes, marks = _echoes(_encrypted(message))
     if content or echoes:
-        step.add(Text(content, echoes, (), marks))
+        step.add(Text(content, echoes, (), marks, _speaker(message)))
     calls = _list(message, "toolCalls", where) if message.get("toolCalls") else []
     for n, call in enumerate(calls):
         _ag_call(step, _object(call, f"{where}.toolCalls[{n}]"), answers, f"{where}.toolCalls[{n}]")
+
+
+def _speaker(message: Json) -> str | None:
+    """Who said it: as we told it, or the name that the message has."""
+    return _known(_ours(message.get("metadata")), "agent") or _known(message, "name")
 
 
 def _ag_call(step: _Step, call: Json, answers: dict[str, Json], where: str) -> None:
@@ -484,6 +520,7 @@ def _call(
         "provider" if ran == "provider" else "client",
         provenance=_provenance(facts),
         echo=echo if isinstance(echo, dict) else None,
+        agent=_known(facts, "agent"),
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from ..events import (
     Event,
     Failed,
+    Media,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -28,6 +29,7 @@ from ..events import (
     event_to_dict,
 )
 from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, output_of
+from ..text.media import is_web
 from ..text.written import json_bytes, safe_json, safe_struct
 from ..tools import ToolResult
 from ._encoder import INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
@@ -117,10 +119,17 @@ def _call(call: ToolCall) -> bytes:
         return safe_json({k: v for k, v in event_to_dict(call).items() if k != "echo"})
 
 
+def _medium(event: Media) -> bytes:
+    """An address that is none of the web stays on the server."""
+    url = event.url if event.url is not None and is_web(event.url) else None
+    return _said(msgspec.structs.replace(event, url=url))
+
+
 # What most of a stream is made of: structs that are written without a plain copy of them.
 _WRITTEN: dict[type, Callable[[Any], bytes]] = {
     TextDelta: _said,
     ReasoningDelta: _said,
+    Media: _medium,
     ToolCallStart: safe_struct,
     ToolCallDelta: safe_struct,
     ToolCall: _call,
@@ -171,7 +180,7 @@ def _part(item: Any) -> Any:
     if kind is ToolCallDelta:
         return kind, item.call
     if (kind is TextDelta or kind is ReasoningDelta) and item.echo is UNSET:
-        return kind, item.part, item.choice
+        return kind, item.part, item.choice, item.agent
     return None
 
 

@@ -25,13 +25,16 @@ from ._encoder import (
     Item,
     MoveEncoder,
     Told,
+    address_of,
     as_text,
     broken_text,
     call_metadata,
+    medium_facts,
     new_id,
     orphan_facts,
     plain_error,
     progress_facts,
+    run_facts,
     stream_facts,
     token_facts,
     without_none,
@@ -134,7 +137,8 @@ class Encoder(MoveEncoder):
         return {"type": "tool-input-delta", "toolCallId": part.id, "inputTextDelta": ""}
 
     def _run_open(self, move: f.RunOpen) -> list[Told]:
-        return [{"type": f"{move.run.kind}-start", "id": _run_id(move.run)}]
+        start: Frame = {"type": f"{move.run.kind}-start", "id": _run_id(move.run)}
+        return [start if move.run.agent is None else _with_facts(start, move.run)]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
         return [self._phrase(move.run).line(move.pieces)]
@@ -142,10 +146,17 @@ class Encoder(MoveEncoder):
     def _run_close(self, move: f.RunClose) -> list[Told]:
         self._phrases.pop(move.run, None)
         chunk: Frame = {"type": f"{move.run.kind}-end", "id": _run_id(move.run)}
-        if move.run.echoes:
-            kept = {"echoes": move.run.echoes, "marks": move.run.marks}
-            chunk["providerMetadata"] = {"streamnorm": kept}
-        return [chunk]
+        return [_with_facts(chunk, move.run)]
+
+    def _shown(self, move: f.Shown) -> list[Told]:
+        """A file of the message. One that the page may not have, or that has no bytes, is only named."""
+        medium, url = move.medium, address_of(move.medium)
+        facts = medium_facts(medium)
+        if url is None:
+            named = {"mediaType": medium.type, "part": medium.part, **facts}
+            return [{"type": "data-media", "data": named}]
+        chunk: Frame = {"type": "file", "url": url, "mediaType": medium.type}
+        return [{**chunk, "providerMetadata": {"streamnorm": facts}} if facts else chunk]
 
     def _cited(self, move: f.Cited) -> list[Told]:
         return [self._source(source, move) for source in sources_of(move.event.payload)]
@@ -298,6 +309,11 @@ def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:
 
 def _run_id(run: f.Run) -> str:
     return f"{run.kind}-{run.number}"
+
+
+def _with_facts(chunk: Frame, run: f.Run) -> Frame:
+    facts = run_facts(run)
+    return {**chunk, "providerMetadata": {"streamnorm": facts}} if facts else chunk
 
 
 def _titled(title: str | None) -> Frame:

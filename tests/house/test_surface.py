@@ -43,7 +43,7 @@ KEPT = {
     "to_jsonl", "to_messages",
 }  # fmt: skip
 WAY_BACK = {
-    "provider", "Conversation", "File", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
+    "provider", "Conversation", "File", "Made", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
     "Wire",
 }  # fmt: skip
 PLAIN_VALUES = {"Event", "NOTES", "PROVIDERS", "ToolChoice"}

@@ -43,10 +43,13 @@ def test_where_there_is_no_message_arguments_under_another_name_are_a_loss_too()
     assert fate(heard({"tool_calls": [o_call({"to": "me"})]}, O_END))[0] == [{"to": "me"}]
 
 
-def test_images_are_passed_on_whole():
-    events = heard({"message": {"content": "", "images": ["aGk="]}, "done": False}, O_END)
+def test_images_are_media_and_what_is_no_base64_is_passed_on_whole():
+    events = heard({"message": {"content": "", "images": ["aGk=", "a?"]}, "done": False}, O_END)
+    assert [(e.data, e.mime_type) for e in events if e.kind == "media"] == [
+        (b"hi", "application/octet-stream")
+    ]
     told = [(e.wire_kind, e.payload) for e in events if e.kind == "unrecognized"]
-    assert told == [("media/message.images", ["aGk="])]
+    assert told == [("media/message.images", "a?")]
 
 
 @pytest.mark.parametrize("new", [{}, {"new": 1}])

@@ -250,11 +250,15 @@ def test_what_must_go_back_with_a_thought_is_kept_with_its_text(said: dict[str, 
     assert [(e.text, e.echo) for e in events if e.kind == "reasoning_delta"] == [(text, echo)]
 
 
-@pytest.mark.parametrize("media", ["audio", "images"])
-def test_media_are_passed_on_whole(media: str):
-    events, _ = heard("openai_chat", Chat.delta({media: {"id": "x"}}) + Chat.end("stop"))
+@pytest.mark.parametrize(
+    "media", [{"audio": "x"}, {"audio": {"data": "a?"}}, {"images": {"id": "x"}}]
+)
+def test_media_that_cannot_be_read_are_passed_on_whole(media: dict[str, Any]):
+    events, notes = heard("openai_chat", Chat.delta(media) + Chat.end("stop"))
     told = [(e.wire_kind, e.payload) for e in events if e.kind == "unrecognized"]
-    assert told == [(f"media/delta.{media}", {"id": "x"})]
+    ((field, said),) = media.items()
+    assert told == [(f"media/delta.{field}", said)]
+    assert notes["wire.media_unreadable"] == 1
 
 
 # --- tools that the provider runs -----------------------------------------------------------------

@@ -33,6 +33,7 @@ from streamnorm.testing import (
     result,
     say,
     script,
+    show,
     think,
     turns,
     usage,
@@ -139,6 +140,28 @@ def test_a_result_makes_the_call_the_providers_own(provider):
 def test_a_wire_without_such_tools_says_so(provider):
     with pytest.raises(UsageError, match="leave result"):
         script(call("lookup"), result("found it")).bytes(provider)
+
+
+NO_PICTURES = {"anthropic", "cohere"}
+
+
+@on_every_wire
+def test_a_picture_is_heard_with_its_bytes_or_the_wire_says_that_it_has_none(provider):
+    drawn = script(say("Here:"), show(b"GIF89a", "image/gif"), say("Done."), finish())
+    if provider in NO_PICTURES:
+        with pytest.raises(UsageError, match="no pictures"):
+            drawn.bytes(provider)
+        return
+    told = [(e.mime_type, e.data) for e in drawn.events(provider) if e.kind == "media"]
+    assert told == [("image/gif", b"GIF89a")]
+    assert text_of(drawn.events(provider)) == "Here:Done."
+    assert not drawn.notes(provider)
+
+
+def test_a_picture_is_bytes_with_a_type_of_pictures():
+    for wrong in ((b"x", "audio/wav"), ("text", "image/png")):
+        with pytest.raises(UsageError, match="picture"):
+            show(*wrong)
 
 
 @on_every_wire
@@ -291,7 +314,7 @@ def test_arguments_that_are_cut_by_the_length_limit(provider):
         (lambda: script(say("x"), result("y")).bytes("anthropic"), "right after the call"),
         (lambda: script(say("x"), cut(after="call")).bytes("gemini"), r"no call\(\) to cut at"),
         (lambda: cut(at=1, after="call"), "one of at=, after= and inside="),
-        (lambda: cut(after="lunch"), "say, think, call, result, not 'lunch'"),
+        (lambda: cut(after="lunch"), "say, think, show, call, result, not 'lunch'"),
         (lambda: chunked(0), "at least one byte"),
         (lambda: script(finish("pause")).bytes("gemini"), "gemini cannot finish with 'pause'"),
         (lambda: script(call("f").with_raw("{")).bytes("ollama"), "must be JSON here"),

@@ -25,6 +25,7 @@ from streamnorm import (
     BrokenToolCall,
     Failed,
     Finish,
+    Made,
     Reasoning,
     StreamStart,
     Text,
@@ -147,12 +148,13 @@ def broken(events: list[Any]) -> list[BrokenToolCall]:
 
 
 def texts(events: list[Any]) -> list[str]:
-    """The visible text of each choice."""
-    by_choice: dict[int, str] = {}
+    """The visible text of each choice, and of each who speaks."""
+    said: dict[Any, str] = {}
     for event in events:
         if isinstance(event, TextDelta) and event.text:
-            by_choice[event.choice] = by_choice.get(event.choice, "") + event.text
-    return sorted(by_choice.values())
+            voice = event.choice, event.agent
+            said[voice] = said.get(voice, "") + event.text
+    return sorted(said.values())
 
 
 def same(mine: Any, theirs: Any) -> bool:
@@ -249,7 +251,11 @@ def what_the_ai_sdk_would_post_back_is_the_same_turn(ai_sdk: dict[str, Any]) -> 
     for name, events in takes().items():
         if message := ai_sdk[name].get("message"):
             inbox = from_ai_sdk({"id": "c", "messages": [message]})
-            assert_same_turn(inbox, Turn.from_events(events), name)
+            turn = Turn.from_events(events)
+            assert_same_turn(inbox, turn, name)
+            theirs = [p for t in inbox.conversation.turns for p in t.parts if isinstance(p, Made)]
+            mine = [p for p in turn.parts if isinstance(p, Made) and (p.data or p.url)]
+            assert theirs == mine, name
 
 
 def assert_same_turn(inbox: Inbox, turn: Turn, name: str) -> None:
@@ -268,6 +274,13 @@ def assert_same_turn(inbox: Inbox, turn: Turn, name: str) -> None:
         kept = [e for p in turn.parts if isinstance(p, kind) for e in p.echoes]
         back = [e for t in turns for p in t.parts if isinstance(p, kind) for e in p.echoes]
         assert sorted(map(json_text, back)) == sorted(map(json_text, kept)), name
+    said = {(p.text, p.agent) for p in turn.parts if isinstance(p, Text | Reasoning) and p.agent}
+    back = {
+        (p.text, p.agent) for t in turns for p in t.parts
+        if isinstance(p, Text | Reasoning) and p.agent
+    }  # fmt: skip
+    assert back == said, name
+    assert [c.agent for c in theirs] == [c.agent for c in mine], name
 
 
 # --- AG-UI ----------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,13 +24,16 @@ from streamnorm import (
     Denied,
     Failed,
     Finish,
+    Media,
     StreamStart,
     TextDelta,
     ToolCall,
+    ToolCallDelta,
     ToolEnded,
     ToolStarted,
     Usage,
     replay,
+    telemetry,
 )
 from streamnorm.telemetry import Telemetry, observe
 from tests.conftest import RECORDINGS
@@ -158,9 +163,7 @@ async def test_each_tool_that_a_loop_ran_is_a_span() -> None:
         "timeout",
     )
     durations = {
-        tags.get("error.type"): value
-        for tags, value in kit.points("gen_ai.client.operation.duration")
-        if tags["gen_ai.operation.name"] == "execute_tool"
+        tags.get("error.type"): value for tags, value in kit.points("gen_ai.execute_tool.duration")
     }
     assert durations == {None: (1, 0.25), "timeout": (1, 2.0)}  # and no tool's name
 
@@ -282,3 +285,63 @@ async def test_a_provider_is_called_as_the_conventions_do(provider: str, name: s
     kit = Kit()
     await all_of(kit.telemetry.observe(told(StreamStart(provider), Finish("stop"))))
     assert kit.spans[0].attributes["gen_ai.provider.name"] == name
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_every_name_stands_in_the_table_with_the_conventions_that_it_follows() -> None:
+    source = Path(telemetry.__file__ or "").read_text()
+    used = set(re.findall(r'"((?:gen_ai|streamnorm|error)\.[a-z_.]+)"', source))
+    assert used == set(telemetry.NAMES)
+    ours = {name for name, row in telemetry.NAMES.items() if row.of == "ours"}
+    assert ours == {name for name in telemetry.NAMES if name.startswith("streamnorm.")}
+    assert "semantic-conventions-genai" in telemetry.CONVENTIONS
+
+
+async def test_nothing_is_told_under_a_name_that_is_not_in_the_table() -> None:
+    kit = Kit()
+    for path in sorted(RECORDINGS.glob("openai_*/*.sse")):
+        await all_of(kit.telemetry.observe(replay(path), model="m"))
+    ran = [ToolStarted(0, "c", "pay", "x"), ToolEnded(0, "c", "pay", "x", "error", 1.0)]
+    await all_of(kit.telemetry.observe(told(*ran)))
+    for span in kit.spans:
+        assert set(span.attributes) <= set(telemetry.NAMES)
+        assert {event.name for event in span.events} <= set(telemetry.NAMES)
+    for name, row in telemetry.NAMES.items():
+        if row.kind in ("histogram", "counter"):
+            points = kit.points(name)
+            assert points, name
+            assert all(set(tags) <= set(telemetry.NAMES) for tags, _ in points)
+
+
+async def test_the_time_between_chunks_is_told_for_each_after_the_first() -> None:
+    kit = Kit()
+    said = [TextDelta("a"), TextDelta("b"), ToolCallDelta(0, "{"), Media(0, "audio/pcm", b"x")]
+    await all_of(kit.telemetry.observe(told(StreamStart("gemini"), *said, Finish("stop"))))
+    ((_, (count, seconds)),) = kit.points("gen_ai.client.operation.time_per_output_chunk")
+    assert (count, seconds) == (3, 3.0)
+
+
+async def test_what_was_written_to_a_cache_has_its_name_of_today() -> None:
+    kit = Kit()
+    usage = Usage(10, 2, cached_input=4, cache_write=6)
+    await all_of(kit.telemetry.observe(told(StreamStart("anthropic"), usage, Finish("stop"))))
+    facts = dict(kit.spans[0].attributes)
+    assert facts["gen_ai.usage.cache_write.input_tokens"] == 6
+    assert facts["gen_ai.usage.cache_read.input_tokens"] == 4
+
+
+async def test_who_spoke_is_told_and_whose_call_a_tool_ran_for() -> None:
+    kit = Kit()
+    call = ToolCall(0, "c1", "pay", {}, "{}", agent="main/scout")
+    one = [StreamStart("gemini"), TextDelta("x", agent="main"), Finish("stop")]
+    two = [StreamStart("gemini"), TextDelta("x", agent="main"), call, Finish("tool_calls")]
+    ran = [ToolStarted(0, "c1", "pay", "s"), ToolEnded(0, "c1", "pay", "s", "ok", 1.0)]
+    await all_of(kit.telemetry.observe(told(*one, *two, *ran)))
+    first, second, tool = (dict(span.attributes) for span in kit.spans)
+    assert first["gen_ai.agent.name"] == "main"
+    assert ("gen_ai.agent.name" in second, second["streamnorm.agents"]) == (
+        False, ("main", "main/scout"),
+    )  # fmt: skip
+    assert tool["gen_ai.agent.name"] == "main/scout"

@@ -15,6 +15,7 @@ from streamnorm import (
     Citation,
     Failed,
     Finish,
+    Media,
     ProviderToolResult,
     ReasoningDelta,
     StreamStart,
@@ -36,7 +37,7 @@ VERCEL = {
     "text-start", "text-delta", "text-end", "reasoning-start", "reasoning-delta", "reasoning-end",
     "tool-input-start", "tool-input-delta", "tool-input-available", "tool-input-error",
     "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request",
-    "source-url", "source-document", "data-tool-progress", "data-orphan-result",
+    "source-url", "source-document", "data-tool-progress", "data-orphan-result", "file", "data-media",
 }  # fmt: skip
 
 
@@ -135,6 +136,10 @@ _ids = st.sampled_from(["a", "b", "a_2", "", "<script>"])
 _ordinals = st.integers(0, 2)
 _texts = st.sampled_from(["", "x", "</script>&\u2028", "é" * 3])
 _echo = st.sampled_from([{"type": "thinking", "signature": "s"}, {"sig": 1}])
+_agents = st.sampled_from(["main", "<b>", ""])
+_types = st.sampled_from(["image/png", "audio/pcm", "text/html"])
+_bytes = st.sampled_from([None, b"", b"<script>"])
+_urls = st.sampled_from([None, "https://example.org/a", "javascript:alert(1)"])
 _args = st.sampled_from([{}, {"n": 2**70}, {"code": "<b>"}])
 
 
@@ -150,6 +155,10 @@ events = st.one_of(
     st.builds(TextDelta, _texts, st.integers(0, 1), st.integers(0, 1), _echo),
     st.builds(ReasoningDelta, _texts, st.integers(0, 1), st.integers(0, 1)),
     st.builds(ReasoningDelta, _texts, st.integers(0, 1), st.just(0), _echo),
+    st.builds(TextDelta, _texts, st.just(0), st.integers(0, 1), agent=_agents),
+    st.builds(ReasoningDelta, _texts, st.just(0), st.just(0), agent=_agents),
+    st.builds(Media, st.integers(0, 1), _types, _bytes, choice=st.integers(0, 1)),
+    st.builds(Media, st.integers(0, 1), _types, url=_urls, agent=_agents),
     st.builds(ToolCallStart, _ordinals, _ids, st.just("pay")),
     st.builds(ToolCallDelta, _ordinals, st.sampled_from(["{", '"n":', "print(1)", " ", ""])),
     _calls,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from streamnorm.framing.aws import write_frame
 from streamnorm.testing import call, cut, finish, say, script, think, usage
-from tools.takes.common import Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
+from tools.takes.common import PIXEL, Json, Take, dumps, fragments, ident, opaque, rechunk, spaced
 
 MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
@@ -271,6 +271,11 @@ def takes() -> Iterator[Take]:
 
     c = Converse("block_stop_missing").begin(TIDES[0]).pour(spaced(TIDES[1]))
     yield c.end().take("a proxy never closes the block; the message's stop does")
+
+    c = Converse("picture_in_pieces").text("Here:").start(image={"format": "gif"})
+    for piece in (PIXEL[:28], PIXEL[28:]):
+        c.delta(image={"source": {"bytes": piece}})
+    yield c.stop().end("end_turn").take("a picture is told when its block ends, whole")
 
     c = Converse("guardrail").text("The first step")
     yield c.end("guardrail_intervened").take("a guardrail stops the answer")

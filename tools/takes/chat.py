@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-from tools.takes.common import DONE, Json, Take, comment, cut_after, dumps, fragments, ident, sse
+from tools.takes.common import (
+    DONE,
+    PIXEL,
+    PNG,
+    SOUND,
+    Json,
+    Take,
+    comment,
+    cut_after,
+    dumps,
+    fragments,
+    ident,
+    sse,
+)
 from tools.takes.scenarios import SCENARIOS
 
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
@@ -391,6 +404,22 @@ def _ends() -> Iterator[Take]:
     c = Chat("chunk_without_choices", "gpt-audio-1.5").role().text("Twelve")
     c.payload(c.body | {"usage": None, "obfuscation": "AMNUm9Vi"}).text(" boats.").finish("stop")
     yield c.take("a chunk without choices is padding between the others", c.end())
+
+    c = Chat("pictures", "google/gemini-3.1-flash-image", provider="Google").role().text("Here:")
+    for at, (kind, data) in enumerate((("png", PNG), ("gif", PIXEL))):
+        url = f"data:image/{kind};base64,{data}"
+        c.delta(images=[{"type": "image_url", "image_url": {"url": url}, "index": at}])
+    link = {"url": "https://example.org/harbour.webp"}
+    c.delta(images=[{"type": "image_url", "image_url": link, "index": 2}]).finish("stop")
+    yield c.take("pictures beside the content: as bytes, or where they are", c.end())
+
+    c = Chat("voice", "gpt-audio-1.5").role()
+    voice: Json = {"id": ident("audio_", c.name)}
+    c.delta(audio=voice | {"transcript": "Good "}).delta(audio={"transcript": "evening."})
+    for piece in SOUND:
+        c.delta(audio=voice | {"data": piece})
+    c.delta(audio={"expires_at": 1767229200}).finish("stop")
+    yield c.take("a voice in pieces, and what it says in words", c.end())
 
     c = Chat("ping_payload").role().payload({"type": "ping"}).text("Twelve boats.").finish("stop")
     yield c.take("a relay keeps the connection alive by payloads of another wire", c.end())

@@ -13,6 +13,13 @@ from typing import Any, ClassVar
 Json = dict[str, Any]
 Piece = str | bytes  # one SSE event, or one chunk of a wire that is not SSE
 
+# One dot of a picture, and four samples of a sound.
+PIXEL = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+SOUND = ("AAABAP//", "AgD+/wMA")
 MADE = "written by hand after the public wire description"
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

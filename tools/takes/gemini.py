@@ -6,7 +6,19 @@ import json
 from collections.abc import Iterator
 from typing import Any, Self
 
-from tools.takes.common import Json, Take, comment, dumps, fragments, ident, opaque, rechunk
+from tools.takes.common import (
+    PIXEL,
+    PNG,
+    SOUND,
+    Json,
+    Take,
+    comment,
+    dumps,
+    fragments,
+    ident,
+    opaque,
+    rechunk,
+)
 from tools.takes.scenarios import SCENARIOS
 
 MODEL = "gemini-3-flash-preview"
@@ -137,6 +149,27 @@ def _ordinary() -> Iterator[Take]:
     a = Answer("inline_image").say({"text": "Here:"})
     a.say({"inlineData": {"mimeType": "image/gif", "data": "R0lGODlhAQABAAAAACw="}})
     yield a.end().take("a picture among the parts is not lost")
+
+    a = Answer("pictures_with_signatures").say({"text": "First a draft:"})
+    a.say({"inlineData": {"mimeType": "image/png", "data": PNG}, "thought": True})
+    picture = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    a.say(picture | {"thoughtSignature": opaque(a.name)}).say({"text": "Better."})
+    a.say({"inlineData": {"data": PIXEL}} | {"thoughtSignature": opaque(a.name, "second")})
+    yield a.end().take("pictures, a thought's draft and what goes back with them")
+
+    a = Answer("sound_in_pieces")
+    for piece in SOUND:
+        a.say({"inlineData": {"mimeType": "audio/L16;codec=pcm;rate=24000", "data": piece}})
+    yield a.end().take("a voice comes in pieces, which are one part")
+
+    a = Answer("file_at_an_address")
+    uri = "https://generativelanguage.googleapis.com/v1beta/files/abc123"
+    a.say({"fileData": {"mimeType": "video/mp4", "fileUri": uri}})
+    yield a.end().take("what lies elsewhere is told by its address, and never fetched")
+
+    a = Answer("picture_is_no_base64").say({"text": "Here:"})
+    a.say({"inlineData": {"mimeType": "image/png", "data": PNG[:40] + "?" + PNG[41:]}})
+    yield a.end().take("bytes that cannot be read are passed on whole, never half of them")
 
 
 def _odd() -> Iterator[Take]:

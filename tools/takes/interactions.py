@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-from tools.takes.common import Json, Take, dumps, fragments, ident, opaque, sse
+from tools.takes.common import PIXEL, PNG, SOUND, Json, Take, dumps, fragments, ident, opaque, sse
 
 MODEL = "gemini-3-flash-preview"
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
@@ -131,6 +131,16 @@ def _table() -> Iterator[tuple[str, str, list[str]]]:
     note = {"type": "url_citation", "url": "https://example.org/ferries", "start_index": 0}
     i.delta("text_annotation_delta", annotations=[note | {"end_index": 26}]).stop()
     yield name, "annotations arrive beside the text", i.end()
+
+    name = "pictures_and_sound"
+    i = Interaction(name).start("model_output").delta("text", text="Here:")
+    i.delta("image", data=PNG, mime_type="image/png").delta("image", data=PIXEL).stop()
+    i.start("model_output")
+    for piece in SOUND:
+        i.delta("audio", data=piece, mime_type="audio/l16", sample_rate=24000, channels=1)
+    i.stop().start("model_output")
+    i.delta("video", uri="https://example.org/v1beta/files/abc123", mime_type="video/mp4").stop()
+    yield name, "each picture is a part, a voice in pieces is one", i.end()
 
     name = "incomplete_in_arguments"
     i = Interaction(name).begin("write_file").pour('{"content":"Far ou')

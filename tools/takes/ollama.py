@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-from tools.takes.common import Json, Take, dumps, fragments, ident, rechunk
+from tools.takes.common import PIXEL, PNG, Json, Take, dumps, fragments, ident, rechunk
 
 MODEL = "qwen3:4b"
 WEATHER = ("get_weather", {"city": "Reykjavík", "unit": "celsius"})
@@ -70,6 +70,9 @@ def takes() -> Iterator[Take]:
 
     w = Lines("thinking").text("Which harbour?", "thinking").call(TIDES, ids=True)
     yield w.end().take("thinking is reasoning")
+
+    w = Lines("pictures").text("Here:").say(images=[PNG, PIXEL])
+    yield w.end().take("pictures come as base64; their first bytes say what they are")
 
     w = Lines("split_lines").text("Höfn 🌊.").call(TIDES).end()
     yield w.take("chunks that end inside lines and characters", (1, 103, 18, 2, 211))

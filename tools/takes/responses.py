@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from tools.takes.common import (
     DONE,
+    PIXEL,
     Json,
     Take,
     comment,
@@ -28,7 +29,6 @@ LINK = {
     "url": "https://example.org/ferries",
     "title": "Ferries",
 }
-PIXEL = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 class Response:
@@ -156,6 +156,30 @@ def takes() -> Iterator[Take]:
     yield from _cut()
     yield from scenarios(Response)
     yield from shared_types(Response)
+
+
+def _voices(flavour: type[Response]) -> Iterator[Take]:
+    """Several agents in one response: items and events say whose they are."""
+    chief, scout = {"agent_name": "main"}, {"agent_name": "main/scout"}
+    said = {"status": "in_progress", "content": [], "role": "assistant"}
+    r = flavour("two_agents").added("message", "msg_", **said, agent=chief)
+    r.added("message", "msg_", **said, agent=scout)
+    words = (("Let me", " ask.", ""), ("High ", "water ", "at 04:12."))
+    for pieces in zip(*words, strict=True):
+        for at, (piece, agent) in enumerate(zip(pieces, (chief, scout), strict=True)):
+            if piece:
+                delta: Json = {"content_index": 0, "delta": piece, "logprobs": [], "agent": agent}
+                r.on("response.output_text.delta", at, **delta)
+    for at, (pieces, agent) in enumerate(zip(words, (chief, scout), strict=True)):
+        part = {"type": "output_text", "annotations": [], "logprobs": [], "text": "".join(pieces)}
+        r.on("response.content_part.done", at, content_index=0, part=part, agent=agent)
+        r.done(at, status="completed", content=[part])
+    r.added("reasoning", "rs_", summary=[], agent=scout)
+    thought: Json = {"summary_index": 0, "delta": "Three days are wanted.", "agent": scout}
+    r.on("response.reasoning_summary_text.delta", **thought)
+    r.done(summary=[{"type": "summary_text", "text": "Three days are wanted."}])
+    r.call(*TIDES, agent=scout).call(*WEATHER, agent=chief)
+    yield r.take("texts, thoughts and calls of two agents are told apart")
 
 
 def _ordinary() -> Iterator[Take]:
@@ -587,6 +611,8 @@ def _newer(flavour: type[Response]) -> Iterator[Take]:
     part = {"type": "output_text", "text": "started", "annotations": []}
     r.whole(f"{kind}_output", "maco_", None, **task, output=[part])
     yield r.take("one agent starts another", kind, f"{kind}_output")
+
+    yield from _voices(flavour)
 
     r = flavour("other_items").added("compaction", "cmp_", encrypted_content="")
     r.on("response.compaction.compacting").done(encrypted_content=opaque(r.name))

@@ -3,6 +3,7 @@
 // Where an id comes from and how a call ended are said in words and shape, never by colour alone.
 
 import { h, say, fill } from "./dom.js";
+import { mediumBlock } from "./media.js";
 import { argumentsNodes, nodesOf, jsonNodes, laidOut } from "./text.js";
 
 export const SOURCES = {
@@ -91,8 +92,10 @@ const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[
 
 function factsOf(call) {
   const from = call.provenance;
-  if (!from) return "waiting for the wire's own evidence";
+  const by = call.agent ? `called by ${call.agent}` : "";
+  if (!from) return [by, "waiting for the wire's own evidence"].filter(Boolean).join(" · ");
   return [
+    by,
     from.wire_field ? `id read from ${from.wire_field}` : "no id on the wire",
     from.boundary === "inferred" ? "boundary inferred" : "",
     call.sum ? `checksum ${call.sum.slice(0, 12)}` : "",
@@ -105,8 +108,9 @@ export class AnswerCard {
     this.text = h("p", { class: "answer-text" });
     this.thought = h("p", { class: "answer-text" });
     this.thinking = h("details", { class: "thinking" }, h("summary", {}, "Reasoning"), this.thought);
+    this.media = h("div", { class: "media" });
     this.results = h("div", { class: "results" });
-    this.element = h("div", { class: "card answer", role: "group", "aria-label": "Answer" }, this.thinking, this.text, this.results);
+    this.element = h("div", { class: "card answer", role: "group", "aria-label": "Answer" }, this.thinking, this.text, this.media, this.results);
   }
 
   show(state) {
@@ -116,7 +120,8 @@ export class AnswerCard {
     if (this.results.childElementCount !== state.results.length) {
       fill(this.results, state.results.map((result) => outputBlock("Result from the provider", result.output, result.is_error)));
     }
-    this.element.hidden = !state.text && !state.reasoning && !state.results.length;
+    fill(this.media, state.media.map(mediumBlock));
+    this.element.hidden = !state.text && !state.reasoning && !state.results.length && !state.media.length;
   }
 }
 

@@ -7,6 +7,7 @@ import { h, fill, say, announce } from "./dom.js";
 import { get, post, entries } from "./api.js";
 import { nothing, take as fold } from "./fold.js";
 import { CallCard, outputBlock, badge } from "./cards.js";
+import { mediumBlock } from "./media.js";
 import { nodesOf, tell } from "./text.js";
 
 const RETRIES = 7; // in a row without an entry: some twenty seconds, in which a server can be started again
@@ -177,18 +178,41 @@ class Turn {
   constructor(provider) {
     this.state = nothing();
     this.text = h("p", { class: "answer-text" });
+    this.voices = h("div", { class: "voices" });
+    this.spoken = new Map();
+    this.thinker = "";
+    this.media = h("div", { class: "media" });
     this.thought = h("p", { class: "answer-text" });
     this.thinking = h("details", { class: "thinking", hidden: true }, h("summary", {}, "Reasoning"), this.thought);
     this.calls = h("div", { class: "cards" });
     this.end = h("p", { class: "turn-end", hidden: true });
     this.cards = new Map();
-    this.element = h("article", { class: "turn", "aria-label": `Answer, ${provider}` }, this.thinking, this.text, this.calls, this.end);
+    this.element = h("article", { class: "turn", "aria-label": `Answer, ${provider}` }, this.thinking, this.text, this.voices, this.media, this.calls, this.end);
+  }
+
+  think({ text, agent }) {
+    if ((agent ?? "") !== this.thinker) this.thought.append(...nodesOf(`${this.thought.childNodes.length ? "\n" : ""}${agent ?? "–"}: `));
+    this.thinker = agent ?? "";
+    this.thought.append(...nodesOf(text));
+    this.thinking.hidden = false;
+  }
+
+  /** Where the words of a speaker go: one place for each, under his name. */
+  voice(agent) {
+    if (!agent) return this.text;
+    if (!this.spoken.has(agent)) {
+      const said = h("p", { class: "answer-text" });
+      this.spoken.set(agent, said);
+      this.voices.append(h("section", { class: "voice" }, h("h2", { class: "speaker" }, ...nodesOf(agent)), said));
+    }
+    return this.spoken.get(agent);
   }
 
   hear(event, known) {
     fold(this.state, event);
-    if (event.kind === "text_delta") this.text.append(...nodesOf(event.text));
-    else if (event.kind === "reasoning_delta") { this.thought.append(...nodesOf(event.text)); this.thinking.hidden = false; }
+    if (event.kind === "text_delta") this.voice(event.agent).append(...nodesOf(event.text));
+    else if (event.kind === "media") fill(this.media, this.state.media.map(mediumBlock));
+    else if (event.kind === "reasoning_delta") this.think(event);
     else if (event.kind === "failed") this.fail(event);
     for (const call of this.state.calls.values()) this.card(call, known);
   }

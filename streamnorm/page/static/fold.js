@@ -4,7 +4,7 @@
 
 /** The state before any event. */
 export function nothing() {
-  return { provider: "", model: "", text: "", reasoning: "", calls: new Map(), results: [], citations: 0, unrecognized: 0, usage: null, end: null, events: 0 };
+  return { provider: "", model: "", text: "", reasoning: "", calls: new Map(), results: [], media: [], speakers: {}, citations: 0, unrecognized: 0, usage: null, end: null, events: 0 };
 }
 
 /** Take one event in; the state is changed and returned. */
@@ -16,15 +16,29 @@ export function take(state, event, sums = {}) {
 
 const callOf = (state, event) => {
   if (!state.calls.has(event.call)) {
-    state.calls.set(event.call, { call: event.call, id: event.id ?? "", name: event.name ?? "", text: "", state: "assembling", runsOn: event.runs_on ?? "client", family: event.family ?? "function", fragments: 0 });
+    state.calls.set(event.call, { call: event.call, id: event.id ?? "", name: event.name ?? "", text: "", state: "assembling", runsOn: event.runs_on ?? "client", agent: event.agent ?? "", family: event.family ?? "function", fragments: 0 });
   }
   return state.calls.get(event.call);
 };
 
+/** A text of another speaker than the one before it begins with his name. */
+const spoken = (state, field, event) => {
+  const [before, now] = [state.speakers[field] ?? "", event.agent ?? ""];
+  state.speakers[field] = now;
+  if (before === now) state[field] += event.text;
+  else state[field] += `${state[field] ? "\n" : ""}${now || "–"}: ${event.text}`;
+};
+
 const HEARD = {
   stream_start(state, event) { state.provider = event.provider; state.model = event.model ?? ""; },
-  text_delta(state, event) { state.text += event.text; },
-  reasoning_delta(state, event) { state.reasoning += event.text; },
+  text_delta(state, event) { spoken(state, "text", event); },
+  reasoning_delta(state, event) { spoken(state, "reasoning", event); },
+  media(state, event) {
+    const last = state.media.findLast((medium) => medium.part === event.part && medium.choice === event.choice);
+    const medium = last ?? { part: event.part, choice: event.choice, type: event.mime_type, url: event.url, agent: event.agent ?? "", pieces: [] };
+    if (!last) state.media.push(medium);
+    if (event.data) medium.pieces.push(event.data);
+  },
   tool_call_start(state, event) { callOf(state, event); },
   tool_call_delta(state, event) {
     const call = callOf(state, event);
@@ -56,6 +70,7 @@ const GISTS = {
   stream_start: (e) => [e.provider, e.model].filter(Boolean).join(" · "),
   text_delta: (e) => e.text,
   reasoning_delta: (e) => e.text,
+  media: (e) => [e.mime_type, e.url].filter(Boolean).join(" "),
   tool_call_start: (e) => e.name,
   tool_call_delta: (e) => e.text,
   tool_call: (e) => `${e.name} ${e.raw}`,

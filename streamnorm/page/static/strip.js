@@ -14,7 +14,7 @@ export function drawnAs(events) {
     if (event.kind === "failed") return "failed";
     if (event.kind === "broken_tool_call") return "failed";
     if (event.kind === "tool_call" || event.kind.startsWith("tool_call_")) found = `call-${event.call % HUES}`;
-    else if (found === "other" && event.kind === "text_delta") found = "text";
+    else if (found === "other" && (event.kind === "text_delta" || event.kind === "media")) found = "text";
     else if (found === "other" && event.kind === "reasoning_delta") found = "reasoning";
     else if (found === "other" && event.kind === "finish") found = "finish";
     else if (found === "other" && (event.kind === "tool_result" || event.kind === "tool_progress")) found = "result";

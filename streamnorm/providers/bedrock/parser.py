@@ -21,13 +21,14 @@ words of this wire. Nova speaks this wire itself, and bodies that are text alone
 from __future__ import annotations
 
 import base64
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from ...core import even
 from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
+from ...core.media import Shown
 from ...core.parser import (
     Decode,
     Failure,
@@ -47,6 +48,8 @@ from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, 
 from ...framing import Framer
 from ...framing.aws import BROKEN, ERROR, EXCEPTION, Envelope, Envelopes
 from ...framing.lines import Lines
+from ...limits import LimitReached
+from ...text.media import bytes_of
 from ...text.written import json_bytes
 
 __all__ = ["ITEMS", "PARSER", "BedrockParser"]
@@ -230,6 +233,13 @@ RETRYABLE = {
 _OF_BLOCKS = {"contentBlockStart", "contentBlockDelta", "contentBlockStop"}
 
 
+class _Picture(NamedTuple):
+    """A picture that is being told."""
+
+    type: str | None
+    pieces: list[Any]
+
+
 class BedrockParser(Parser):
     """One ConverseStream answer."""
 
@@ -274,6 +284,8 @@ class BedrockParser(Parser):
         super().__init__(*args)
         self._tools: dict[int | None, Call] = {}  # one that says no index has a place as well
         self._results: dict[int, tuple[ToolResult, list[Any]]] = {}  # being told
+        self._pictures: dict[int, _Picture] = {}  # by index: those whose block is open
+        self._pictured = 0  # bytes of them
         self._usage: dict[str, Any] = {}
         self._counted = False  # metadata has come
         self._failure: Failure | None = None
@@ -385,8 +397,31 @@ class BedrockParser(Parser):
             out.append(Citation(index, delta.citation))
         if delta.tool_result is not None:
             self._result_delta(index, delta.tool_result)
-        if delta.image is not None:  # no event of ours carries media: passed on whole
-            out.append(Unrecognized("media/delta.image", delta.image))
+        if delta.image is not None:
+            self._picture(index, delta.image, out)
+
+    def _picture(self, index: int, image: Any, out: Out) -> None:
+        """Its bytes may come in pieces: it is told when its block ends."""
+        picture = self._pictures.setdefault(index, _Picture(None, []))
+        picture.pieces.append(image)
+        said = image.get("source") if isinstance(image, dict) else None
+        size = len(str(said.get("bytes") or "")) if isinstance(said, dict) else 0
+        self._pictured += size * 3 // 4
+        if self._pictured > self.calls.limits.media:
+            raise LimitReached("media", self.calls.limits.media)
+
+    def _show_picture(self, index: int, out: Out) -> None:
+        picture = self._pictures.pop(index, None)
+        if picture is None or not picture.pieces:
+            return
+        sources = [p.get("source") if isinstance(p, dict) else None for p in picture.pieces]
+        said = [source if isinstance(source, dict) else {} for source in sources]
+        data = [bytes_of(s["bytes"]) if isinstance(s.get("bytes"), str) else None for s in said]
+        place = said[0].get("s3Location")
+        whole = None if None in data else b"".join(piece or b"" for piece in data)
+        url = place.get("uri") if isinstance(place, dict) else None
+        pieces = picture.pieces[0] if len(picture.pieces) == 1 else picture.pieces
+        self.show(out, Shown("media/delta.image", pieces, whole, url, picture.type))
 
     def _reasoning(self, index: int, said: Reasoning, out: Out) -> None:
         if said.text:
@@ -404,7 +439,14 @@ class BedrockParser(Parser):
         if p.start.tool_result is not None:
             self._results[p.content_block_index or 0] = p.start.tool_result, []
         if p.start.image is not None:
-            out.append(Unrecognized("media/start.image", p.start.image))
+            self._picture_start(p.content_block_index or 0, p.start.image, out)
+
+    def _picture_start(self, index: int, image: Any, out: Out) -> None:
+        format = first_text(image.get("format") if isinstance(image, dict) else None)
+        if format is None:
+            out.append(Unrecognized("media/start.image", image))
+        else:
+            self._pictures[index] = _Picture(f"image/{format}", [])
 
     def _call_start(self, index: int | None, said: ToolUse, out: Out) -> None:
         held = self._tools.get(index)
@@ -430,6 +472,8 @@ class BedrockParser(Parser):
         self._results[index][1].extend(pieces if isinstance(pieces, list) else [pieces])
 
     def _block_stop(self, p: BlockStop, out: Out) -> None:
+        if self._pictures:
+            self._show_picture(p.content_block_index or 0, out)
         call = self._tools.get(p.content_block_index)
         if call is not None:
             self.calls.close(call, out)
@@ -455,6 +499,8 @@ class BedrockParser(Parser):
             self.echo["additionalModelResponseFields"] = p.additional_model_response_fields
         for index in list(self._results):
             self._end_result(index, out)
+        for index in list(self._pictures):
+            self._show_picture(index, out)
         if p.stop_reason in ERRORS:
             what = f"the answer ended with {p.stop_reason}"
             self._failure = Failure("provider_error", what, p.stop_reason, True)
@@ -474,6 +520,9 @@ class BedrockParser(Parser):
             raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        for picture in self._pictures.values():  # cut off: passed on as it came
+            out.append(Unrecognized("media/delta.image", picture.pieces))
+        self._pictures.clear()
         if self._failure is not None:
             raise StreamFailed(self._failure)
 
@@ -562,7 +611,7 @@ class _Enveloped(Parser):
     def hear(self, data: bytes, event: str, out: Out) -> None:
         if data.startswith((b'{"chunk":', b'{":')):
             _outside(data)
-            self._doubt(None, "a chunk could not be unpacked")
+            self._doubt(None, data, "a chunk could not be unpacked")
         try:
             data = self._without_metrics(data) if METRICS.encode() in data else data
             data = _as_chat(data) if _is_odd_chat(data) else data

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Error, Result
+from ...encoding.steps import Call, Error, Result, Show
 from ...encoding.teller import Json, Teller, Told, fragments
 from ...framing.aws import write_frame
-from ...text.written import json_text
+from ...text.written import in_base64, json_text
 
 __all__ = ["SCRIPT", "Bedrock"]
 
@@ -51,6 +51,12 @@ class Bedrock(Teller):
         deltas: list[Json] = [{"text": piece} for piece in fragments(text)]
         said = [self._delta(reasoningContent=delta) for delta in [*deltas, signature]]
         return Told(deltas=said, closing=[self._stop()])
+
+    def show(self, picture: Show) -> Told:
+        self.at += 1
+        start = self._start(image={"format": picture.type.removeprefix("image/")})
+        delta = self._delta(image={"source": {"bytes": in_base64(picture.data)}})
+        return Told([start], [delta], [self._stop()])
 
     def call(self, call: Call) -> Told:
         return self._told(call, {})

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...conversation import Reasoning, Text
-from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...conversation import Made, Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled, merge
 from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
@@ -91,6 +91,20 @@ class GeminiEncoder(Encoder):
         id = {} if part.id is None else {"id": part.id}
         field, said = CALLS.get(part.call.family, _function)(part)
         return [{field: {**id, **said, **echo}, **signature}]
+
+    def place_of(self, part: Made, own: bool) -> Place:
+        """Its own as it came; any other bytes, too, as the model's parts are like the user's."""
+        return "turn" if part.data is not None or (own and part.url) else "nowhere"
+
+    def made(self, part: Made) -> list[Entry]:
+        beside: Entry = {}
+        for echo in part.echoes:
+            beside |= echo
+        said = {"inlineData": {"mimeType": part.type}} if part.data is not None else {}
+        entry = {**said, **beside}
+        if part.data is not None:
+            entry["inlineData"] = {**entry["inlineData"], "data": in_base64(part.data)}
+        return [entry]
 
     # --- what the client said ---------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import FUNCTION, Call, Evidence, Kind
+from ...core.media import Shown
 from ...core.parser import (
     UNREADABLE,
     Decode,
@@ -41,7 +42,6 @@ from ...events import (
     FinishReason,
     ReasoningDelta,
     TextDelta,
-    Unrecognized,
     Usage,
 )
 from ...framing import Fields, Framer
@@ -197,7 +197,8 @@ FAMILIES = {item.type: item.family for item in ITEMS}
 CODE = Kind("code-execution", "provider", "code")
 SERVER = Kind("generic-server-tool", "provider")
 
-MEDIA = ("inline_data", "file_data")
+# The fields of parts that hold media: where in them the bytes are, or their address.
+MEDIA = {"inline_data": ("data", ""), "file_data": ("", "fileUri")}
 CITED = ("grounding_metadata", "citation_metadata", "url_context_metadata")
 # Finish reasons that are failures -> may the same request succeed if it is sent again?
 ERRORS = {
@@ -633,12 +634,20 @@ class GeminiParser(Parser):
         return waiting[0]
 
     def _media(self, at: tuple[int, _Choice, Part], out: Out) -> None:
-        """No event of ours carries media: passed on whole."""
-        part = at[2]
-        for field in MEDIA:
-            if (value := getattr(part, field)) is not None:
-                name = _camel(field)
-                out.append(Unrecognized(f"media/{name}", {name: value} | _signature(part)))
+        """A picture, or a piece of a sound. Drafts that the model thinks in are marked as thoughts."""
+        number, _, part = at
+        for field, (data, url) in MEDIA.items():
+            if (value := getattr(part, field)) is None:
+                continue
+            name, said = _camel(field), value if isinstance(value, dict) else {}
+            said = {_camel(key): each for key, each in said.items()}
+            beside = {"thought": True} if part.thought else {}
+            echo = {name: _beside(said, {data})} | beside | _signature(part)
+            shown = Shown(
+                f"media/{name}", {name: value} | _signature(part), said.get(data), said.get(url),
+                said.get("mimeType"), echo=echo,
+            )  # fmt: skip
+            self.show(out, shown, choice=number)
 
     def _transcript(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         number, choice, part = at

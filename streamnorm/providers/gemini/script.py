@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Error, Result
+from ...encoding.steps import Call, Error, Result, Show
 from ...encoding.teller import Json, Teller, Told, fragments
+from ...text.written import in_base64
 
 __all__ = ["SCRIPT", "Gemini"]
 
@@ -42,6 +43,10 @@ class Gemini(Teller):
     def think(self, text: str) -> Told:
         pieces = fragments(text)
         return Told(deltas=[self._chunk({"text": piece, "thought": True}) for piece in pieces])
+
+    def show(self, picture: Show) -> Told:
+        data = {"mimeType": picture.type, "data": in_base64(picture.data)}
+        return Told(deltas=[self._chunk({"inlineData": data})])
 
     def call(self, call: Call) -> Told:
         said = self._key(call) | {"name": call.name, "args": call.value()}

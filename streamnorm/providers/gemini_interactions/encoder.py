@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...conversation import Reasoning, Text
-from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...conversation import Made, Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
 from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
@@ -80,6 +80,20 @@ class InteractionsEncoder(Encoder):
         if part.text:
             step["summary"] = [{"type": "text", "text": part.text}]
         return [step]
+
+    def place_of(self, part: Made, own: bool) -> Place:
+        """A thought's own drafts are not taken back; its signature is."""
+        if any(echo.get("thought") for echo in part.echoes):
+            return "item"
+        return "turn" if part.data is not None or (own and part.url) else "nowhere"
+
+    def made(self, part: Made) -> list[Entry]:
+        content: Entry = {"type": File(b"", part.type).modality, "mime_type": part.type}
+        for echo in part.echoes:
+            content |= echo
+        if part.data is not None:
+            content["data"] = in_base64(part.data)
+        return [{"type": "model_output", "content": [content]}]
 
     def called(self, part: Called) -> list[Entry]:
         call = part.call

@@ -19,6 +19,7 @@ from msgspec import Raw
 from ...core import even
 from ...core.calls import Call, Evidence, Kind, State
 from ...core.cursor import At
+from ...core.media import Shown
 from ...core.parser import (
     Decode,
     Failure,
@@ -42,7 +43,6 @@ from ...events import (
     FinishReason,
     ReasoningDelta,
     TextDelta,
-    Unrecognized,
     Usage,
 )
 from ...framing import Framer
@@ -372,7 +372,7 @@ class InteractionsParser(Parser):
                 for annotation in items_of(content.get("annotations")):
                     out.append(Citation(index, annotation))
             elif str(content.get("type")) in MEDIA:
-                out.append(Unrecognized(f"media/{content['type']}", content))
+                self._shown(index, content, "media/", {}, out)
         if step.error is not None:
             self._failure = _failure(step.error)
 
@@ -389,7 +389,7 @@ class InteractionsParser(Parser):
         if text := _text_of(content):
             out.append(ReasoningDelta(text, index))
         elif str(content.get("type")) in MEDIA:
-            out.append(Unrecognized(f"media/thought_summary.{content['type']}", content))
+            self._shown(index, content, "media/thought_summary.", {"thought": True}, out)
 
     def _signature(self, p: Placed, out: Out) -> None:
         if p[1].signature:
@@ -397,8 +397,16 @@ class InteractionsParser(Parser):
             out.append(ReasoningDelta("", p[0], 0, echo))
 
     def _media(self, p: Placed, out: Out) -> None:
-        """No event of ours carries media: passed on whole."""
-        out.append(Unrecognized(f"media/{p[1].type}", _said(p[1])))
+        self._shown(p[0], _said(p[1]), "media/", {}, out)
+
+    def _shown(self, index: int, content: dict[str, Any], kind: str, more: Echo, out: Out) -> None:
+        """A picture, a video, a document, or a piece of a sound. A thought's own is marked."""
+        echo = {key: value for key, value in content.items() if key != "data"} | more
+        shown = Shown(
+            f"{kind}{content['type']}", content, content.get("data"), content.get("uri"),
+            content.get("mime_type"), echo=echo,
+        )  # fmt: skip
+        self.show(out, shown, place=index)
 
     def _nothing(self, p: Placed, out: Out) -> None:
         """What the caller said himself."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from ...encoding.steps import Call, Error, Result
+from ...encoding.steps import Call, Error, Result, Show
 from ...encoding.teller import Json, Teller, Told, fragments
-from ...text.written import sse
+from ...text.written import in_base64, sse
 
 __all__ = ["SCRIPT", "Interactions"]
 
@@ -50,6 +50,10 @@ class Interactions(Teller):
         signature = self.id("", "signature", self.at, size=40)
         deltas.append({"type": "thought_signature", "signature": signature})
         return self._step({"type": "thought"}, deltas)
+
+    def show(self, picture: Show) -> Told:
+        image = {"type": "image", "data": in_base64(picture.data), "mime_type": picture.type}
+        return self._step({"type": "model_output"}, [image])
 
     def call(self, call: Call) -> Told:
         key = self._key(call)

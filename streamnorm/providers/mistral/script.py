@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Result
+from ...encoding.steps import Call, Result, Show
 from ...encoding.teller import Json, Teller, Told, fragments
+from ...text.written import data_uri
 from ..openai_chat.script import Chat
 
 __all__ = ["SCRIPT", "Mistral"]
@@ -22,6 +23,11 @@ class Mistral(Chat):
         "tool_calls": "tool_calls",
         "length": "length",
     }
+
+    def show(self, picture: Show) -> Told:
+        """A part of the content."""
+        part = {"type": "image_url", "image_url": {"url": data_uri(picture.data, picture.type)}}
+        return Told(deltas=[self.delta(content=[part])])
 
     def start(self) -> list[Json]:
         return [self.delta(role="assistant", content="")]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...conversation import Reasoning
-from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...conversation import Made, Reasoning
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
 from ...encoding.ids import Grammar
 from ...text.written import in_base64
 from ...tools import File, Tool, ToolChoice
@@ -48,9 +48,14 @@ class OllamaEncoder(Encoder):
         message: Entry = {"role": "assistant", "content": said.text}
         if thoughts := "".join(p.text for p in said.parts if isinstance(p, Reasoning)):
             message["thinking"] = thoughts
+        if images := [in_base64(p.data) for p in said.parts if isinstance(p, Made) and p.data]:
+            message["images"] = images
         if calls := [_call(p) for p in said.parts if isinstance(p, Called)]:
             message["tool_calls"] = calls
         return [message] if message["content"] or len(message) > 2 else []
+
+    def place_of(self, part: Made, own: bool) -> Place:
+        return "turn" if part.data is not None and part.type.startswith("image/") else "nowhere"
 
     def user(self, said: Said) -> list[Entry]:
         media = [part for part in said.parts if isinstance(part, File)]

@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import Call, Evidence
+from ...core.media import Shown
 from ...core.parser import (
     Decode,
     Failure,
@@ -29,7 +30,7 @@ from ...core.parser import (
     first_text,
 )
 from ...core.row import Item
-from ...events import Event, FinishReason, ReasoningDelta, TextDelta, Unrecognized, Usage
+from ...events import Event, FinishReason, ReasoningDelta, TextDelta, Usage
 from ...framing import Framer
 from ...framing.lines import Lines
 from ...framing.sse import SSE
@@ -174,10 +175,14 @@ class OllamaParser(Parser):
             out.append(TextDelta(said.content))
         for entry in said.tool_calls or ():
             self._entry(entry, out)
-        if said.images:  # no event of ours carries media: passed on whole
-            out.append(Unrecognized("media/message.images", said.images))
+        if said.images:
+            self._pictures(said.images, out)
         if p.done:
             self._done(p, out)
+
+    def _pictures(self, images: Any, out: Out) -> None:
+        for image in images if isinstance(images, list) else [images]:
+            self.show(out, Shown("media/message.images", image, image, echo={"images": {}}))
 
     def _entry(self, entry: Entry, out: Out) -> None:
         function = entry.function or Function()

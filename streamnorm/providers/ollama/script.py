@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Error
+from ...encoding.steps import Call, Error, Show
 from ...encoding.teller import Json, Teller, Told, fragments
-from ...text.written import json_text
+from ...text.written import in_base64, json_text
 
 __all__ = ["SCRIPT", "Ollama"]
 
@@ -33,6 +33,9 @@ class Ollama(Teller):
 
     def think(self, text: str) -> Told:
         return Told(deltas=[self._line(thinking=piece) for piece in fragments(text)])
+
+    def show(self, picture: Show) -> Told:
+        return Told(deltas=[self._line(images=[in_base64(picture.data)])])
 
     def call(self, call: Call) -> Told:
         at, self.calls = self.calls, self.calls + 1

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...conversation import Reasoning, Text
-from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...conversation import Made, Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
 from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import Echo, ProviderToolResult
@@ -92,10 +92,14 @@ class ChatEncoder(Encoder):
         field = said.facts.get("reasoning_field") or next(
             (FIELDS[key] for key in echo if key in FIELDS), "reasoning_content"
         )
+        beside |= _media(said)
         # With its details, or with a call: elsewhere nobody wants it, and some refuse it.
         if (text and (echo or has_calls)) or (has_calls and self.reasons and not echo):
             beside[field] = text
         return beside | echo
+
+    def place_of(self, part: Made, own: bool) -> Place:
+        return "turn" if own and (_voice(part) or _pictured(part) is not None) else "nowhere"
 
     def call(self, part: Called) -> Entry:
         if part.own and part.call.family == "custom":
@@ -159,6 +163,28 @@ class ChatEncoder(Encoder):
 def _goes_back(part: Called) -> bool:
     """What the client runs; and the provider's own function, which it answers as well."""
     return part.call.runs_on == "client" or part.echo.get("type") == BUILTIN
+
+
+def _media(said: Said) -> Entry:
+    """What the model made: a voice by its id, pictures as they came."""
+    made = [part for part in said.parts if isinstance(part, Made)]
+    voices = [{"audio": {"id": id}} for part in made if (id := _voice(part))]
+    pictures = [image for part in made if (image := _pictured(part)) is not None]
+    return (voices[-1] if voices else {}) | ({"images": pictures} if pictures else {})
+
+
+def _voice(part: Made) -> str | None:
+    """The id under which the provider keeps a voice."""
+    said = [echo["audio"] for echo in part.echoes if isinstance(echo.get("audio"), dict)]
+    return next((str(audio["id"]) for audio in said if audio.get("id")), None)
+
+
+def _pictured(part: Made) -> Entry | None:
+    beside = next((echo["images"] for echo in part.echoes if "images" in echo), None)
+    if beside is None or (part.data is None and part.url is None):
+        return None
+    url = part.url if part.data is None else data_uri(part.data, part.type)
+    return {"type": "image_url", "image_url": {"url": url}, **beside}
 
 
 def _refused(part: Text) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 
 from ...core import even
 from ...core.calls import OPEN, Call, Evidence, Kind, State
+from ...core.media import Shown
 from ...core.parser import (
     UNREADABLE,
     Decode,
@@ -40,14 +41,13 @@ from ...events import (
     TextDelta,
     ToolCall,
     ToolCallDelta,
-    Unrecognized,
     Usage,
 )
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
 from ...text.written import json_text
-from .content import tell
+from .content import pictures, sound, tell
 from .entries import BUILTIN, EXECUTED, ITEMS, STEPS, Choice, Entry, FullEntry, FullFunction, said
 
 __all__ = ["ITEMS", "PARSER", "ChatParser", "failure_of"]
@@ -585,9 +585,10 @@ class ChatParser(Parser):
             self._executed(number, tool, out)
         for step in delta.reasoning_steps or ():
             self._step(number, step, out)
-        for media in ("audio", "images"):  # no event of ours carries media: passed on whole
-            if getattr(delta, media) is not None:
-                out.append(Unrecognized(f"media/delta.{media}", getattr(delta, media)))
+        if delta.audio is not None:
+            sound(delta.audio, lambda shown: self.show(out, shown, choice=number, place="audio"))
+        if delta.images is not None:
+            pictures(delta.images, lambda shown: self.show(out, shown, choice=number))
 
     def _at_once(self, object: Any, number: int, message: Any, out: Out) -> None:
         """A gateway that says all at once says it where an answer that is no stream has it."""
@@ -609,7 +610,10 @@ class ChatParser(Parser):
             self._at_once("", number, {"tool_calls": entries}, out)
 
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
-        for kind, part in tell(parts, number, self.SIGNED, out):
+        def show(shown: Shown) -> None:
+            self.show(out, shown, choice=number)
+
+        for kind, part in tell(parts, number, self.SIGNED, show, out):
             self.unknown({"type": f"content/{kind}", "part": part}, "content", out)
 
     def _legacy(self, number: int, function: FullFunction, out: Out) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...encoding.server import Server, Serving
-from ...events import Failed, Finish, ReasoningDelta, TextDelta
-from ...text.written import sse
+from ...events import Failed, Finish, Media, ReasoningDelta, TextDelta
+from ...text.written import data_uri, in_base64, sse
 
 __all__ = ["SERVER", "ChatServer"]
 
@@ -50,6 +50,20 @@ class ChatServer(Server):
         if self.source == self.name and isinstance(event.echo, dict):
             delta |= event.echo
         return (self._chunk(delta),) if delta else ()
+
+    def media(self, event: Media) -> Iterable[bytes] | None:
+        """A picture as vendors say it, beside the content; a voice piece by piece."""
+        own = event.echo if self.source == self.name and isinstance(event.echo, dict) else {}
+        if event.mime_type.startswith("audio/") and event.url is None:
+            said = dict(own.get("audio") or ({} if own else {"id": f"audio_{event.part}"}))
+            if event.data:
+                said["data"] = in_base64(event.data)
+            return (self._chunk({"audio": said}),)
+        url = event.url if event.data is None else data_uri(event.data, event.mime_type)
+        if url is None or not event.mime_type.startswith("image/"):
+            return None
+        image = {"type": "image_url", "image_url": {"url": url}, **own.get("images", {})}
+        return (self._chunk({"images": [image]}),)
 
     def call_opened(self, id: str, name: str, family: str) -> tuple[int, Iterable[bytes]]:
         place, self._count = self._count, self._count + 1

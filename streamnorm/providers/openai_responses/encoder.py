@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...conversation import Reasoning, Text
-from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...conversation import Made, Reasoning, Text
+from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
 from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import ProviderToolResult
 from ...text.written import data_uri, json_text
 from ...tools import File, Tool, ToolChoice
-from .items import TOOLS, tools_by_type
+from .items import PICTURES, TOOLS, tools_by_type
 from .items import Tool as Item
 
 __all__ = ["ENCODER", "ResponsesEncoder"]
@@ -62,6 +62,11 @@ class ResponsesEncoder(Encoder):
         for part in said.parts:
             PARTS[type(part)](told, part)
         return told.end()
+
+    def place_of(self, part: Made, own: bool) -> Place:
+        """A picture goes back with the item of the tool that made it."""
+        made = own and any(echo.get("type") in PICTURES for echo in part.echoes)
+        return "item" if made else "nowhere"
 
     def item_of(self, called: Called) -> Item:
         """The row of the item that a call of this wire came as."""

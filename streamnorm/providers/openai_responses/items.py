@@ -14,14 +14,16 @@ import msgspec
 from msgspec import Raw
 
 from ...core.calls import Kind
+from ...core.media import Shown
 from ...core.parser import first_text
 from ...core.row import Item
 from ...events import Echo, IdSource, RunsOn
 from ...text.halves import decoded
 
 __all__ = [
-    "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
-    "identity_of", "input_of", "is_error", "kind_of", "name_of", "output_of", "tools_by_type",
+    "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "PICTURES", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
+    "identity_of", "input_of", "is_error", "kind_of", "name_of", "output_of", "picture_of",
+    "tools_by_type",
 ]  # fmt: skip
 
 # --- the types of tool items --------------------------------------------------------------------
@@ -228,6 +230,21 @@ def output_of(tool: Tool, item: dict[str, Any]) -> Any:
     """The result: the one field it is in, or those of several that are there."""
     there = {name: item[name] for name in tool.output if item.get(name) is not None}
     return next(iter(there.values()), None) if len(there) < 2 else there
+
+
+# Items whose result is a picture: where its bytes are, and its format.
+PICTURES = {"image_generation_call": ("result", "output_format")}
+
+
+def picture_of(tool: Tool, item: dict[str, Any]) -> Shown | None:
+    """The picture that an item brings; it goes back with the item."""
+    field, format = PICTURES.get(tool.type, ("", ""))
+    if not first_text(item.get(field)):
+        return None
+    named = first_text(item.get(format))
+    echo = {key: item[key] for key in ("type", "id") if item.get(key)}
+    type = f"image/{named}" if named else None
+    return Shown(f"media/{tool.type}", item, item[field], type=type, echo=echo, is_told=True)
 
 
 def has_failed(item: dict[str, Any]) -> bool:

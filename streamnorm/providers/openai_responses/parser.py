@@ -17,11 +17,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from ...core import even
 from ...core.calls import CLOSED, OPEN, Call, Evidence, State
 from ...core.cursor import At
+from ...core.media import Shown
 from ...core.parser import (
     Failure,
     Handler,
@@ -63,6 +64,7 @@ from .items import (
     kind_of,
     name_of,
     output_of,
+    picture_of,
     tools_by_type,
 )
 from .numbering import Numbers
@@ -230,6 +232,7 @@ _THOUGHTS = {"reasoning_text", "summary_text"}
 _LANES = (
     "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
 )
+RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
 RETRYABLE = {
     "server_error",
@@ -286,6 +289,7 @@ class ResponsesParser(Parser):
         self._item: str | None = None  # of the last piece of arguments, …
         self._place: int | None = None  # … its place, …
         self._grown: Call | None = None  # … and the call there
+        self._agents: dict[int | None, str] = {}  # by place: who speaks there, if anybody is named
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
         self._at: Any = None  # the part whose text is being told …
@@ -349,6 +353,9 @@ class ResponsesParser(Parser):
         text = p.delta
         if p.output_index != self._at:
             at = p.content_index if isinstance(p.content_index, int) else 0
+            if p.agent is not None or p.output_index in self._agents:
+                self._voiced_piece(p, at, out)
+                return
             self._turn_to(p.output_index, at)
             if self._texts.retold(p.output_index, at, text):
                 self._turn_away()  # the next one is looked at, too
@@ -357,6 +364,29 @@ class ResponsesParser(Parser):
         self._pieces.append(text)  # also for their number: see ``numbering``
         if text:
             out.append(TextDelta(text, p.output_index))
+
+    def _voiced_piece(self, p: TextPiece, at: int, out: Out) -> None:
+        """A piece of a text whose speaker is named. Each comes here, as no other piece is at its place:
+        streams of one voice pay nothing for those of several."""
+        index, text = p.output_index, p.delta
+        self._speak(index, p.agent)
+        if self._at != (index, at):
+            self._turn_to(index, at)
+            self._at = index, at
+            if self._texts.retold(index, at, text):
+                self._turn_away()
+                self._numbers.skip()
+                return
+        self._pieces.append(text)
+        if text:
+            out.append(TextDelta(text, index, 0, UNSET, self._agents.get(index)))
+
+    def _speak(self, index: int | None, *said: Any) -> None:
+        """Who speaks at this place: the first of these that names somebody."""
+        for agent in said:
+            if (name := _named(agent)) is not None:
+                self._agents[index] = name
+                return
 
     def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
@@ -388,7 +418,13 @@ class ResponsesParser(Parser):
 
     def _other_text(self, p: _Piece, out: Out) -> None:
         if text := self._piece_of(p):
-            out.append(TextDelta(text, self._place_of(p) or 0))
+            self._tell_text(text, self._place_of(p), out)
+
+    def _tell_text(self, text: str, index: int | None, out: Out, echo: Any = UNSET) -> None:
+        out.append(TextDelta(text, index or 0, 0, echo, self._agents.get(index)))
+
+    def _tell_thought(self, text: str, index: int | None, out: Out, echo: Any = UNSET) -> None:
+        out.append(ReasoningDelta(text, index or 0, 0, echo, self._agents.get(index)))
 
     def _refusal_piece(self, p: _Piece, out: Out) -> None:
         self._refuse(self._piece_of(p), self._place_of(p), out)
@@ -424,19 +460,19 @@ class ResponsesParser(Parser):
         if refusal:
             self._refuse(news, index, out)
         elif news:
-            out.append(TextDelta(news, index or 0))
+            self._tell_text(news, index, out)
 
     def _refuse(self, text: str, index: int | None, out: Out) -> None:
         self._refused = True
         if text:
-            out.append(TextDelta(text, index or 0, 0, {"type": "refusal"}))
+            self._tell_text(text, index, out, {"type": "refusal"})
 
     def _thought_piece(self, p: _Piece, out: Out) -> None:
         text = p.delta.get("text") if isinstance(p.delta, dict) else p.delta
         index, at = self._place_of(p), _thought_at(p)
         if isinstance(text, str) and text and not self._thoughts.retold(index, at, text):
             self._thoughts.pieces(index, at).append(text)
-            out.append(ReasoningDelta(text, index or 0))
+            out.append(ReasoningDelta(text, index or 0, 0, UNSET, self._agents.get(index)))
 
     def _thought_said(self, p: _Said, out: Out) -> None:
         part = p.part if isinstance(p.part, dict) else {}
@@ -445,14 +481,16 @@ class ResponsesParser(Parser):
         if self._is_retold(index):
             return
         if news := self._thoughts.news(index, _thought_at(p), text):
-            out.append(ReasoningDelta(news, index or 0))
+            self._tell_thought(news, index, out)
 
     def _annotated(self, p: _Annotated, out: Out) -> None:
         out.append(Citation(p.output_index or 0, p.annotation))
 
     def _media(self, p: _Piece, out: Out) -> None:
-        """No event of ours carries media: passed on whole."""
-        out.append(Unrecognized(f"media/{_kind(p)}", p.delta))
+        """A piece of a voice. The wire says neither what it is, nor where."""
+        self._speak(None, p.agent)
+        shown = Shown(f"media/{_kind(p)}", p.delta, p.delta, usually=RAW_SOUND)
+        self.show(out, shown, place="audio", agent=self._agents.get(None))
 
     # --- pieces of calls ------------------------------------------------------------------------
 
@@ -472,7 +510,9 @@ class ResponsesParser(Parser):
         else:
             self._unusual_piece(p, out)
             self._item, self._place = p.item_id, p.output_index
-            self._grown = self._functions.get(p.output_index)  # type: ignore[arg-type]
+            grown = self._functions.get(p.output_index)  # type: ignore[arg-type]
+            # A call of one of several agents is told the long way, which names him.
+            self._grown = grown if grown is None or grown.agent is None else None
 
     def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
@@ -568,7 +608,8 @@ class ResponsesParser(Parser):
         """A call of which no more is known than its type and place: see ``_learn``."""
         field, source = tool.ids[0]
         self._reach(index)
-        call = self.calls.open(out, kind_of(tool, item), field=field, seen=item)
+        agent = self._agents.get(index)
+        call = self.calls.open(out, kind_of(tool, item), field=field, seen=item, agent=agent)
         if index is None or index < self._before:
             self._doubt_beginning(call)
         if source == "natural":
@@ -592,6 +633,7 @@ class ResponsesParser(Parser):
         self._reach(p.output_index)
         item, _ = self.sound(p.item)
         tool = self._tool_of(item)
+        self._speak_of(p, item)
         if tool is not None and "call" in tool.role:
             self._call_added(tool, item, p.output_index, out)
         elif tool is not None:
@@ -600,6 +642,14 @@ class ResponsesParser(Parser):
             self._places.house(id_of(item), p.output_index)
             self._told_in(item).house(p.output_index)
         self.calls.lossy = ""
+
+    def _speak_of(self, p: _OfItem, item: Any) -> None:
+        """An item says who made it; so may the event that brings it."""
+        if p.agent is not None or (isinstance(item, dict) and "agent" in item):
+            said = item.get("agent") if isinstance(item, dict) else None
+            self._speak(p.output_index, said, p.agent)
+        elif p.output_index is None:
+            self._agents.pop(None, None)
 
     def _told_in(self, item: dict[str, Any]) -> Texts:
         return self._thoughts if item.get("type") == "reasoning" else self._texts
@@ -630,6 +680,7 @@ class ResponsesParser(Parser):
         self._reach(p.output_index)
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
+        self._speak_of(p, item)
         if tool is None:
             self._other_item(item, self._places.home_of(id_of(item), p.output_index), out)
         elif "call" in tool.role:
@@ -686,6 +737,8 @@ class ResponsesParser(Parser):
             out, output_of(tool, item), id=call.id, family=tool.family, call=call,
             is_error=is_error(item), echo=item,
         )  # fmt: skip
+        if (shown := picture_of(tool, item)) is not None:
+            self.show(out, shown, place=call.ordinal, agent=call.agent)
 
     def _output_again(self, tool: Tool, item: dict[str, Any], index: int | None) -> bool:
         if id_of(item):
@@ -730,9 +783,9 @@ class ResponsesParser(Parser):
         self._echo_text(item, index, out)
 
     def _echo_text(self, item: dict[str, Any], index: int | None, out: Out) -> None:
-        echo = {k: item[k] for k in ("type", "id", "phase", "status") if item.get(k)}
+        echo = {k: item[k] for k in ("type", "id", "phase", "status", "agent") if item.get(k)}
         if item.get("id") and not self._heard_before(item):
-            out.append(TextDelta("", index or 0, 0, echo))
+            self._tell_text("", index, out, echo)
 
     def _reasoning(self, item: dict[str, Any], index: int | None, out: Out) -> None:
         """Reasoning is said again in its item: what was never told before is told from there."""
@@ -742,17 +795,17 @@ class ResponsesParser(Parser):
         elif not self._thoughts.has(index):
             if text := "\n".join(parts.values()):
                 self._thoughts.pieces(index, None).append(text)
-                out.append(ReasoningDelta(text, index or 0))
+                self._tell_thought(text, index, out)
         elif self._thoughts.has_all(index, parts):
             for at, text in parts.items():
                 if news := self._thoughts.news(index, at, text):
-                    out.append(ReasoningDelta(news, index or 0))
+                    self._tell_thought(news, index, out)
         self._echo_item(item, index, out)
 
     def _echo_item(self, item: dict[str, Any], index: int | None, out: Out) -> None:
         """What must go back as it came; once, although it may be said again at the end."""
         if not self._heard_before(item):
-            out.append(ReasoningDelta("", index or 0, 0, item))
+            self._tell_thought("", index, out, item)
 
     def _heard_before(self, item: Any) -> bool:
         """Items are said again at the end. One without an id is known by what it says."""
@@ -848,6 +901,7 @@ class ResponsesParser(Parser):
             call = self._places.told_alike(tool.type, name or "", text, named)
         if call is None:
             call = self._open(tool, item, None, out)
+            call.agent = _named(item.get("agent"))
         if call.state is State.OVER:
             self._learn(call, tool, item, None, out)
             self.calls.settle(call, input_of(tool, item, raw) or "", out)
@@ -864,12 +918,14 @@ class ResponsesParser(Parser):
             if self._texts.told(_message_texts(item)):
                 return False
             if new:
+                self._speak(index, item.get("agent"))
                 self._message(item, index, out)
             else:
                 self.scribe.note("wire.text_mismatch")
             return new
         heard = id_of(item) in self._echoed
         if not heard and not (item.get("type") == "reasoning" and self._thoughts.has_any()):
+            self._speak(index, item.get("agent"))
             self._other_item(item, index, out)
         return False
 
@@ -882,6 +938,7 @@ class ResponsesParser(Parser):
         self.scribe.note("wire.keepalive")
 
     def _created(self, p: _OfResponse, out: Out) -> None:
+        self._agents.clear()
         if self.begin_answer(out) and p.stream_id != self._lane:
             raise StreamFailed(Failure("protocol", _LANES))
         self._lane = p.stream_id
@@ -923,6 +980,11 @@ def _thoughts_of(item: dict[str, Any]) -> dict[tuple[Any, Any], str]:
     parts |= {(None, at): part for at, part in enumerate(content)}
     texts = {at: first_text(p.get("text")) for at, p in parts.items() if isinstance(p, dict)}
     return {at: text for at, text in texts.items() if text}
+
+
+def _named(agent: Any) -> str | None:
+    """The name of an agent; none where only one speaks."""
+    return first_text(agent.get("agent_name")) if isinstance(agent, dict) else None
 
 
 def _thought_at(p: _Piece | _Said) -> tuple[Any, Any]:

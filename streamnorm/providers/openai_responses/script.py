@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Error, Result
+from ...encoding.steps import Call, Error, Result, Show
 from ...encoding.teller import Json, Teller, Told, fragments
-from ...text.written import json_text, sse
+from ...text.written import in_base64, json_text, sse
 
 __all__ = ["SCRIPT", "Responses"]
 
@@ -79,6 +79,13 @@ class Responses(Teller):
                 self._done(item, summary=[full]),
             ],
         )
+
+    def show(self, picture: Show) -> Told:
+        """The tool that the provider runs for it, and its result."""
+        item = self._item("image_generation_call", "ig_", status="in_progress", result=None)
+        format = picture.type.removeprefix("image/")
+        result = {"result": in_base64(picture.data), "output_format": format}
+        return Told([self._added(item)], [], [self._done(item, status="completed", **result)])
 
     def call(self, call: Call) -> Told:
         self.calls += 1

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from ...encoding.encoder import Called, Options, Said
 from ...encoding.server import Server, Serving
-from ...events import Failed, Finish, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
-from ...text.written import sse
+from ...events import Failed, Finish, Media, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
+from ...text.written import in_base64, sse
 from .encoder import ResponsesEncoder
+from .items import PICTURES
 
 __all__ = ["SERVER", "ResponsesServer"]
 
@@ -63,7 +64,7 @@ FORMS = {
 class _Telling(NamedTuple):
     """An item whose text is being told."""
 
-    key: tuple[str, int]
+    key: tuple[str, int, str | None]
     form: _Form
     at: int
     id: str
@@ -124,7 +125,7 @@ class ResponsesServer(Server):
         yield from self._end_telling(item)
 
     def _say(self, kind: str, part: int, text: str) -> Iterable[bytes]:
-        if self._telling is None or self._telling.key != (kind, part):
+        if self._telling is None or self._telling.key != (kind, part, self.agent):
             yield from self._end_text()
             yield from self._begin(kind, part)
         told = self._telling
@@ -137,8 +138,8 @@ class ResponsesServer(Server):
         form, index = FORMS[kind], self._place()
         prefix = "rs" if kind == "reasoning" else "msg"
         id = id if isinstance(id, str) and id else f"{prefix}_{index}"
-        told = self._telling = _Telling((kind, part), form, index, id, [])
-        item = {"id": told.id, **form.item, "status": "in_progress"}
+        told = self._telling = _Telling((kind, part, self.agent), form, index, id, [])
+        item = {"id": told.id, **form.item, "status": "in_progress", **_said_by(self.agent)}
         yield self._event("response.output_item.added", output_index=index, item=item)
         yield self._event(f"{form.part_kind}.added", **_where(told), part=form.part)
 
@@ -158,8 +159,29 @@ class ResponsesServer(Server):
         part = {**form.part, form.text: text}
         yield self._event(f"{form.kind}.done", **_where(told), **{form.text: text}, **form.more)
         yield self._event(f"{form.part_kind}.done", **_where(told), part=part)
-        done = {"id": told.id, **form.item, form.within: [part], "status": "completed"}
+        done = {
+            "id": told.id, **form.item, form.within: [part], "status": "completed",
+            **_said_by(told.key[2]),
+        }  # fmt: skip
         yield self._done(told.at, {**(item or done), "id": told.id})
+
+    # --- media ------------------------------------------------------------------------------------
+
+    def media(self, event: Media) -> Iterable[bytes] | None:
+        """A picture as the item of the tool that makes such; a voice piece by piece."""
+        echo = event.echo if self.source == self.name and isinstance(event.echo, dict) else {}
+        if echo.get("type") in PICTURES:
+            return ()  # it comes with its item
+        family, _, format = event.mime_type.partition("/")
+        if event.data is None or family not in ("image", "audio"):
+            return None
+        if family == "audio":
+            return (self._event("response.audio.delta", delta=in_base64(event.data)),)
+        item = {
+            "id": f"ig_{self._next}", "type": "image_generation_call", "status": "completed",
+            "output_format": format, "result": in_base64(event.data), **_said_by(event.agent),
+        }  # fmt: skip
+        return self._whole_item(item)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -168,7 +190,7 @@ class ResponsesServer(Server):
         index = self._place()
         item = {
             "id": f"fc_{index}", "type": "function_call", "status": "in_progress", "arguments": "",
-            "call_id": id, "name": name,
+            "call_id": id, "name": name, **_said_by(self.agent),
         }  # fmt: skip
         self._calls_open[index] = item
         added = self._event("response.output_item.added", output_index=index, item=item)
@@ -261,6 +283,10 @@ class ResponsesServer(Server):
             },
             "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
         }  # fmt: skip
+
+
+def _said_by(agent: str | None) -> dict[str, Any]:
+    return {} if agent is None else {"agent": {"agent_name": agent}}
 
 
 def _where(told: _Telling) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NARROW = (420, 880)
 SPACE, LEFT, RIGHT, HOME, END, ENTER = "\ue00d", "\ue012", "\ue014", "\ue011", "\ue010", "\ue007"
 CUT = "openai_chat/index_missing"
+PIXEL = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 def show(page: Page, take: str) -> None:
@@ -169,6 +170,42 @@ def test_a_file_is_shown_like_a_take(page: Page, tmp_path: Path) -> None:
     page.one("#file").send_keys(str(file))
     page.until(lambda: "empty" in page.text(".trouble"), "the complaint")
     page.complaints()  # the browser notes the refusal (400) as well
+
+
+def test_a_picture_is_shown_and_nothing_that_could_act_or_be_loaded(
+    page: Page, tmp_path: Path
+) -> None:
+    page.go("inspect")
+    svg = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoMSkiLz4="
+    parts = [
+        {"inlineData": {"mimeType": "image/gif", "data": PIXEL}},
+        {"inlineData": {"mimeType": "image/svg+xml", "data": svg}},
+        {"inlineData": {"mimeType": "text/html", "data": svg}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "javascript:alert(1)"}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
+    ]
+    answer = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    file = tmp_path / "pictures.sse"
+    file.write_text(f"data: {json.dumps(answer)}\n\n")
+    page.one("#file").send_keys(str(file))
+    page.until(lambda: page.count(".medium") == 5, "the media")
+    look = (
+        "return [...document.querySelectorAll('.medium img')].map((i) => [i.src, i.naturalWidth])"
+    )
+    page.until(lambda: page.js(look) == [[f"data:image/gif;base64,{PIXEL}", 1]], "the one picture")
+    links = page.js("return [...document.querySelectorAll('.medium a')].map((a) => a.href)")
+    assert links == ["https://example.org/a.png"]
+    assert "image/svg+xml" in page.text(".media")
+    page.shot("inspect-pictures")
+
+
+def test_a_page_says_who_speaks_and_who_calls(page: Page) -> None:
+    show(page, "openai_responses/two_agents")
+    lines = [line.strip() for line in page.text(".answer > .answer-text").splitlines()]
+    assert lines[:2] == ["main: Let me", "main/scout: High"]
+    assert [text.split(" · ")[0] for text in page.texts(".call-facts")] == [
+        "called by main/scout", "called by main",
+    ]  # fmt: skip
 
 
 def test_a_long_stream_is_shown_in_part_and_told_in_full(page: Page, tmp_path: Path) -> None:
