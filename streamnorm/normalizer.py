@@ -423,13 +423,24 @@ class Normalizer:
                     payload = decode(line)
             except UNREADABLE:
                 if type(line) is Uncut:
-                    self._read(iter((line,)), out)
-                    self._expect(lead, envelope)
+                    self._read_uncut(line, out)
                 else:
                     self._odd(lead + line, out)
                 decode = _refuse if self._calls.mended else self._decode
             else:
                 kinds[type(payload)](parser, payload, out)
+
+    def _read_uncut(self, block: bytes, out: list[Event]) -> None:
+        """A frame of another head between those of one."""
+        assert self._sse is not None
+        rest = block[len(self._sse.head_of(block)) :]
+        if LF in rest or self._calls.mended:
+            return self._odd(block, out)
+        try:
+            payload = self._decode(rest)
+        except UNREADABLE:
+            return self._odd(block, out)
+        self._kinds[type(payload)](self._parser, payload, out)
 
     def _read(self, blocks: Iterator[bytes], out: list[Event]) -> None:
         """The loop for all other frames. One that begins with the very bytes of the one before it is
@@ -457,15 +468,15 @@ class Normalizer:
     def _look_again(self, block: bytes, out: list[Event]) -> Any:
         """Not cut where the last one was: find its own head, or read it the long way."""
         assert self._framer is not None
-        opening = self._opening
-        envelope = opening.envelope if block.startswith(opening.lead + opening.envelope) else b""
-        lead = opening.lead if envelope else self._framer.head_of(block)
+        lead, envelope = self._opening.lead, self._opening.envelope
+        if not envelope or not block.startswith(lead + envelope):
+            lead, envelope = self._framer.head_of(block), b""
         head = lead + envelope
-        # A frame that is all head (a comment, an unknown field) says nothing about the next one.
-        usual = len(head) < len(block) and head != self._head
         rest = block[len(head) :]
-        if usual and not self._calls.mended and not (head and LF in rest):
-            self._expect(lead, envelope)
+        # A frame that is all head (a comment, an unknown field) says nothing about the next one.
+        usual = rest and head != self._head and not self._calls.mended
+        if usual and not (head and LF in rest):
+            self._head, self._lead, self._envelope = head, lead, envelope
             try:
                 return self._decode(b"{" + rest if envelope else rest)
             except UNREADABLE:

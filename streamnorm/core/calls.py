@@ -172,7 +172,9 @@ class Calls:
 
     def unfinished(self, choice: int | None = None) -> list[Call]:
         """The calls that have not ended, in order."""
-        return [c for c in self._open.values() if choice is None or c.choice == choice]
+        if choice is None:
+            return list(self._open.values())
+        return [c for c in self._open.values() if c.choice == choice]
 
     # --- the verbs, in the order of a call's life -----------------------------------------------
 
@@ -299,25 +301,33 @@ class Calls:
 
         The usual case is written out, as some wires say thousands of calls so (``make bench``).
         """
-        ordinal = len(self.all)
+        ordinal, size, limits, scribe = len(self.all), len(text), self._limits, self._scribe
         arguments: Any = None
-        if id and name and text and self._is_usual(id, name, choice, kind):
-            self._bound(len(text), self._told + len(text))
+        if (
+            id
+            and name in self._names  # so it is neither too long nor odd
+            and (choice, id) not in self._ids
+            and len(id) <= limits.id
+            and ordinal < limits.calls
+            and len(self._open) < limits.open_calls
+            and kind.key is None
+            and not (self.mended or self.lossy or scribe.info_on)
+        ):
+            if size > limits.arguments or self._told + size > limits.arguments_total:
+                self._bound(size, self._told + size)
             try:
-                arguments = parse(text, max_depth=self._limits.depth)
+                arguments = parse(text, max_depth=limits.depth)
             except Refused:
                 arguments = None  # the steps will say why
         if type(arguments) is not dict or not id or not name:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
-        size = 0, len(text)
-        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, size)
-        self._told += len(text)
+        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, (0, size))
+        self._told += size
         self.all.append(call)
         self._ids[choice, id] = call
         if runs_on == "client":
             self.called.add(choice)
-        scribe = self._scribe
         origin = Provenance(source, id, field, "stated", scribe.provider, scribe.response_id)
         out.append(ToolCallStart(ordinal, id, name, family, runs_on))
         out.append(ToolCallDelta(ordinal, text))
@@ -325,19 +335,6 @@ class Calls:
             ToolCall(ordinal, id, name, arguments, text, family, runs_on, choice, origin, echo)
         )
         return call
-
-    def _is_usual(self, id: str, name: str, choice: int, kind: Kind) -> bool:
-        return (
-            name in self._names  # so it is neither too long nor odd
-            and (choice, id) not in self._ids
-            and len(id) <= self._limits.id
-            and len(self.all) < self._limits.calls
-            and len(self._open) < self._limits.open_calls
-            and not self.mended
-            and not self.lossy
-            and not self._scribe.info_on
-            and kind.key is None
-        )
 
     def _whole_by_steps(
         self, out: Out, text: str, kind: Kind, choice: int, id: str | None, field: str | None,
@@ -685,15 +682,20 @@ class Calls:
         if call.balance is not None and not self.is_whole(call):
             return  # some say it on every chunk: what was not whole before is read but once more
         call.balance = Balance()
-        if reason in _ENOUGH and not self._doubt(call) and type(self._arguments(call)) is dict:
-            self._end(call, reason, out)
+        if reason in _ENOUGH and not self._doubt(call):
+            arguments = self._arguments(call)
+            if type(arguments) is dict:
+                self._end(call, reason, out, arguments)
 
-    def _end(self, call: Call, reason: FinishReason | None, out: Out) -> None:
-        """The turn ended: decide."""
+    def _end(
+        self, call: Call, reason: FinishReason | None, out: Out, arguments: Any = None
+    ) -> None:
+        """The turn ended: decide. ``arguments``: if they were read before."""
         why = self._against(call, reason)
         if why is not None:
             return self._break(call, why, out)
-        arguments = self._arguments(call)
+        if arguments is None:
+            arguments = self._arguments(call)
         if arguments is NOTHING:
             arguments = {} if call.kind.key is None else {call.kind.key: ""}
         if type(arguments) is not dict:
@@ -723,7 +725,8 @@ class Calls:
             return "conflict", "the wire never named this call"
         if (doubt := self._doubt(call)) is not None:
             return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
-        closed, empty = call.state is CLOSED, not call.raw.strip()
+        closed = call.state is CLOSED
+        empty = not any(map(str.strip, call.fragments))  # usually the first one says it
         if empty and self.lost:
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
@@ -856,7 +859,10 @@ class Calls:
                 structure=structure(call.seen),
             )  # fmt: skip
         call.state = OVER
-        self._told += self._size(call)
+        raw = call.raw
+        if len(call.fragments) > 1:  # joined for good
+            self.replace(call, raw)
+        self._told += len(raw)
         del self._open[call.ordinal]
 
     def _provenance(self, call: Call) -> Provenance:

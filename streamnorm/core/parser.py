@@ -512,4 +512,7 @@ def items_of(value: Any) -> list[Any]:
 
 def first_text(*candidates: Any) -> str | None:
     """The first candidate that is a text with something in it."""
-    return next((c for c in candidates if isinstance(c, str) and c), None)
+    for candidate in candidates:
+        if candidate and isinstance(candidate, str):
+            return candidate
+    return None

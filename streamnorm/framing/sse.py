@@ -37,6 +37,7 @@ class SSE:
         self.single_lines = False  # the frames of the last chunk have one line each, for sure
         self.end = b""  # what ended the last frame, if nothing came behind it yet
         self._usual_end = b"\n\n"
+        self._mixed = 0  # heads are of many kinds: so many chunks are not taken for runs
         self._even = True  # those before had: every other line was blank
         self._limit = limit
         self._held: list[bytes] = []  # pieces of the block that has not ended
@@ -85,7 +86,8 @@ class SSE:
         Between the lines a block of another head is ``Uncut``; it cannot be taken for JSON.
         """
         held, end = self._held, self._usual_end
-        if end == b"\n\n" and LF not in head:
+        if end == b"\n\n" and (LF not in head or self._mixed):
+            self._mixed = max(0, self._mixed - 1)
             return None  # see ``feed``
         if held:
             if len(held) > 1:
@@ -107,8 +109,12 @@ class SSE:
         text = b"".join(lines)
         if CR in text or CR in rest or (LF in rest and end != b"\n\n") or not lines:
             return None
-        if LF in text and (end != b"\n\n" or not _part(lines)):
-            return None
+        if LF in text:
+            alike = len(lines)
+            if end != b"\n\n" or not _part(lines):
+                return None
+            if len(lines) > alike + alike // 8:
+                self._mixed = 4
         self._held, self._size, self.end = ([rest], len(rest), b"") if rest else ([], 0, end)
         return lines
 

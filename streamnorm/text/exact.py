@@ -48,11 +48,11 @@ def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
     # Every key is followed by '":'. If there are as many of those as keys in the value, and none
     # can hide behind white space before its colon, then no key was said twice.
     said = text.count('":')
-    if type(value) is dict and said == len(value) and "[" not in text and text.rfind("{") == 0:
-        if '" ' not in text and text.isprintable():  # a flat object without odd spaces: the usual
-            return value
-    elif said != _counted(value, max_depth):
+    flat = type(value) is dict and "[" not in text and text.rfind("{") == 0
+    if said != (len(value) if flat else _counted(value, max_depth)):
         return _judge(text, max_depth)
+    if said == text.count(":"):  # no colon stands behind anything else
+        return value
     return _judge(text, max_depth) if _space_before_colon(text) else value
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import pytest
 
 from streamnorm import Limits, Normalizer
@@ -9,63 +12,129 @@ from streamnorm.errors import NoteRaised
 from streamnorm.events import Event
 
 
-def _said(delta: str, more: str = "") -> str:
+def _chat(delta: str, more: str = "") -> str:
     return f'{{{more}"id":"c1","model":"m","choices":[{{"index":0,"delta":{delta}}}]}}'
 
 
-def _text(text: str, more: str = "") -> str:
-    return _said(f'{{"content":"{text}"}}', more)
+class Wire(NamedTuple):
+    """How a wire writes a text, a fragment and a whole stream of usual frames."""
+
+    name: str
+    lead: str
+    text: Callable[[str], str]
+    more: Callable[[str], str]  # a text, with this field before all others
+    arguments: Callable[[str], str]
+    before: list[str]  # frames, as are those that follow it
+    opening: str
+    after: list[str]
+
+    def frames(self, odd: str, at: int) -> list[str]:
+        """The stream, with something odd in it."""
+        pieces = [self.arguments(piece) for piece in ('{\\"a\\"', ":", "1}")]
+        usual = [self.text("a"), self.text("b"), self.opening, *pieces]
+        frames = [each if "data:" in each else f"{self.lead}{each}\n\n" for each in usual]
+        return [*self.before, *frames[:at], odd, *frames[at:], *self.after]
 
 
-def _arguments(text: str) -> str:
-    return _said(f'{{"tool_calls":[{{"index":0,"function":{{"arguments":"{text}"}}}}]}}')
+CHAT = Wire(
+    "openai_chat",
+    "data: ",
+    lambda text: _chat(f'{{"content":"{text}"}}'),
+    lambda more: _chat('{"content":"x"}', more),
+    lambda text: _chat(f'{{"tool_calls":[{{"index":0,"function":{{"arguments":"{text}"}}}}]}}'),
+    [],
+    _chat('{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}]}'),
+    [
+        'data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n',
+        "data: [DONE]\n\n",
+    ],
+)
 
 
-_OPEN = _said('{"tool_calls":[{"index":0,"id":"call_1","function":{"name":"f","arguments":""}}]}')
-_CLOSE = '{"id":"c1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}'
-_USUAL = [_text("a"), _text("b"), _OPEN, _arguments('{\\"a\\"'), _arguments(":"), _arguments("1}")]
-_END = [_CLOSE, "[DONE]"]
+def _delta(inner: str, more: str = "", index: int = 0) -> str:
+    return f'{{{more}"type":"content_block_delta","index":{index},"delta":{inner}}}'
 
-# What stands between usual frames, each in place of one of them or beside them.
+
+def _named(kind: str, fields: str = "") -> str:
+    return f'event: {kind}\ndata: {{"type":"{kind}"{fields}}}\n\n'
+
+
+MESSAGES = Wire(
+    "anthropic",
+    "event: content_block_delta\ndata: ",
+    lambda text: _delta(f'{{"type":"text_delta","text":"{text}"}}'),
+    lambda more: _delta('{"type":"text_delta","text":"x"}', more),
+    lambda text: _delta(f'{{"type":"input_json_delta","partial_json":"{text}"}}', index=1),
+    [
+        _named("message_start", ',"message":{"id":"m1","model":"m","content":[]}'),
+        _named("content_block_start", ',"index":0,"content_block":{"type":"text","text":""}'),
+    ],
+    _named(
+        "content_block_start",
+        ',"index":1,"content_block":{"type":"tool_use","id":"call_1","name":"f","input":{}}',
+    ),
+    [
+        _named("content_block_stop", ',"index":1'),
+        _named("message_delta", ',"delta":{"stop_reason":"tool_use"}'),
+        _named("message_stop"),
+    ],
+)
+WIRES = [pytest.param(wire, id=wire.name) for wire in (CHAT, MESSAGES)]
+
+# What stands between usual frames: the wire's head and a text are filled in.
 ODD = {
     "nothing": "",
     "a comment": ": still here\n\n",
+    "two comments": ": still here\n\n: and here\n\n",
     "a blank line more": "\n",
     "two blank lines more": "\n\n",
-    "a comment behind the data": f"data: {_text('x')}\n: hi\n\n",
-    "a line behind the data": f"data: {_text('x')}\nid: 7\n\n",
-    "a line that is no field": f"data: {_text('x')}\n{_text('y')}\n\n",
-    "an error field behind the data": f"data: {_text('x')}\nerror: down\n\n",
+    "three blank lines more": "\n\n\n",
+    "a comment behind the data": "{x}\n: hi\n\n",
+    "a comment before the data": ": hi\n{x}\n\n",
+    "a line behind the data": "{x}\nid: 7\n\n",
+    "a line that is no field": "{x}\n{y}\n\n",
+    "nothing but a payload": "{y}\n\n",
+    "nothing but an error": '{{"error":{{"message":"down"}}}}\n\n',
+    "an error field behind the data": "{x}\nerror: down\n\n",
     "an error field": "error: down\n\n",
-    "data in two lines": 'data: {"id":"c1","model":"m",\ndata: "choices":[]}\n\n',
-    "a line end between tokens": 'data: {"id":"c1","model":"m",\n"choices":[]}\n\n',
-    "a carriage return between tokens": 'data: {"id":"c1","model":"m",\r"choices":[]}\n\n',
-    "a carriage return at the end": f"data: {_text('x')}\r\n\n",
-    "ends of lines with both": f"data: {_text('x')}\r\n\r\n",
-    "carriage returns alone": f"data: {_text('x')}\r\r",
-    "two payloads in one frame": f"data: {_text('x')}{_text('y')}\n\n",
-    "no payload": "data: \n\n",
-    "spaces": f"data:   {_text('x')}  \n\n",
-    "no space": f"data:{_text('x')}\n\n",
-    "another envelope": f"data: {_text('x').replace('c1', 'c2')}\n\n",
-    "a rare field": "data: " + _text("x", '"nvext":1,') + "\n\n",
-    "a field that nobody knows": "data: " + _text("x", '"novel":1,') + "\n\n",
-    "half a character": "data: " + _text("\\ud83d") + "\n\n",
-    "no JSON": "data: {oops\n\n",
+    "data in two lines": '{lead}{{\ndata: "type":"ping"}}\n\n',
+    "a line end between tokens": '{lead}{{\n"type":"ping"}}\n\n',
+    "a carriage return between tokens": '{lead}{{\r"type":"ping"}}\n\n',
+    "a carriage return at the end": "{x}\r\n\n",
+    "ends of lines with both": "{x}\r\n\r\n",
+    "carriage returns alone": "{x}\r\r",
+    "two payloads in one frame": "{x}{y}\n\n",
+    "two payloads in one frame and none in the next": "{x}{y}\n\n{lead}\n\n",
+    "half a payload": '{lead}{{"type":"ping"\n\n',
+    "no payload": "{lead}\n\n",
+    "spaces": "{x}  \n\n",
+    "no space": "data:{y}\n\n",
+    "no name of the event": "data: {y}\n\n",
+    "another name of the event": "event: ping\ndata: {y}\n\n",
+    "a ping": 'event: ping\ndata: {{"type":"ping"}}\n\n',
+    "a ping and a comment": 'event: ping\ndata: {{"type":"ping"}}\n\n: hi\n\n{x}\n\n',
+    "a field that nobody knows": "{lead}{more}\n\n",
+    "half a character": "{lead}{half}\n\n",
+    "half a character under another name": "event: x\ndata: {half}\n\n{x}\n\n",
+    "no JSON": "{lead}{{oops\n\n",
+    "no JSON under another name": "event: x\ndata: {{oops\n\n",
     "the end": "data: [DONE]\n\n",
-    "an error": 'data: {"error":{"message":"overloaded"}}\n\n',
-    "a name for the event": f"event: chunk\ndata: {_text('x')}\n\n",
-    "two events with names": f"event: c\ndata: {_text('x')}\n\nevent: c\ndata: {_text('y')}\n\n",
+    "an error": 'data: {{"type":"error","error":{{"message":"overloaded"}}}}\n\n',
+    "two events with names": "event: c\ndata: {y}\n\nevent: c\ndata: {y}\n\n",
 }
 
 
-def _frames(odd: str, at: int) -> list[str]:
-    frames = [f"data: {payload}\n\n" for payload in _USUAL + _END]
-    return [*frames[:at], odd, *frames[at:]]
+def _frames(wire: Wire, odd: str, at: int) -> list[bytes]:
+    lead, x, y, half = wire.lead, wire.text("x"), wire.text("y"), wire.text("\\ud83d")
+    more = wire.more('"novel":1,')
+    told = ODD[odd].format(lead=lead, x=lead + x, y=y, half=half, more=more)
+    return [frame.encode() for frame in wire.frames(told, at)]
 
 
-def _heard(chunks: list[bytes], **options: object) -> tuple[list[Event], dict[str, int]]:
-    pipe = Normalizer("openai_chat", seed="s", **options)  # type: ignore[arg-type]
+def _heard(
+    wire: Wire, chunks: list[bytes], **options: object
+) -> tuple[list[Event], dict[str, int]]:
+    pipe = Normalizer(wire.name, seed="s", **options)  # type: ignore[arg-type]
     events = [event for chunk in chunks for event in pipe.feed(chunk)]
     return events + pipe.close(), dict(pipe.notes)
 
@@ -83,80 +152,100 @@ def _chunkings(frames: list[bytes]) -> dict[str, list[bytes]]:
     }
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("at", [1, 4, 5])
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_frame_is_heard_alike_in_any_chunking(odd: str, at: int) -> None:
-    frames = [frame.encode() for frame in _frames(ODD[odd], at)]
-    cuts = _chunkings(frames)
-    wanted = _heard(cuts.pop("bytes"))
+def test_an_odd_frame_is_heard_alike_in_any_chunking(wire: Wire, odd: str, at: int) -> None:
+    cuts = _chunkings(_frames(wire, odd, at))
+    wanted = _heard(wire, cuts.pop("bytes"))
     for name, chunks in cuts.items():
-        assert _heard(chunks) == wanted, name
+        assert _heard(wire, chunks) == wanted, name
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("odd", ODD)
-def test_with_ends_of_lines_of_both_characters_too(odd: str) -> None:
-    frames = [frame.replace("\n", "\r\n").encode() for frame in _frames(ODD[odd], 4)]
-    cuts = _chunkings(frames)
-    wanted = _heard(cuts.pop("bytes"))
+def test_with_ends_of_lines_of_both_characters_too(wire: Wire, odd: str) -> None:
+    cuts = _chunkings([frame.replace(b"\n", b"\r\n") for frame in _frames(wire, odd, 4)])
+    wanted = _heard(wire, cuts.pop("bytes"))
     for name, chunks in cuts.items():
-        assert _heard(chunks) == wanted, name
+        assert _heard(wire, chunks) == wanted, name
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("odd", ODD)
-def test_strict_raises_the_same_note_at_the_same_frame(odd: str) -> None:
+def test_strict_raises_the_same_note_at_the_same_frame(wire: Wire, odd: str) -> None:
     def raised(chunks: list[bytes]) -> object:
-        pipe = Normalizer("openai_chat", seed="s", strict=True)
+        pipe = Normalizer(wire.name, seed="s", strict=True)
         heard: list[Event] = []
         try:
             for chunk in chunks:
                 heard += pipe.feed(chunk)
             heard += pipe.close()
         except NoteRaised as note:
-            assert pipe.feed(frames[0]) == []  # nothing is read after it
+            assert pipe.feed(frames[3]) == []  # nothing is read after it
             return note.note, note.frame, [*heard, *note.events]
         return heard
 
-    frames = [frame.encode() for frame in _frames(ODD[odd], 4)]
+    frames = _frames(wire, odd, 4)
     cuts = _chunkings(frames)
     wanted = raised(cuts.pop("bytes"))
     for name, chunks in cuts.items():
         assert raised(chunks) == wanted, name
 
 
-@pytest.mark.parametrize("limit", [
-    Limits(frames=4), Limits(frames=7), Limits(frame_bytes=90), Limits(frame_bytes=100),
+LIMITS = [
+    Limits(frames=4), Limits(frames=7), Limits(frame_bytes=80), Limits(frame_bytes=100),
     Limits(stream=300), Limits(stream=377), Limits(arguments=1), Limits(arguments_total=2),
     Limits(id=2), Limits(name=0), Limits(calls=0),
-])  # fmt: skip
-def test_a_limit_falls_at_the_same_frame(limit: Limits) -> None:
-    frames = [frame.encode() for frame in _frames("", 0)]
-    cuts = _chunkings(frames)
-    events, _ = _heard(cuts.pop("bytes"), limits=limit)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_falls_at_the_same_frame(wire: Wire, limit: Limits) -> None:
+    cuts = _chunkings(_frames(wire, "nothing", 0))
+    events, _ = _heard(wire, cuts.pop("bytes"), limits=limit)
     assert (events[-1].kind, getattr(events[-1], "reason", "")) == ("failed", "limit")
     for name, chunks in cuts.items():
-        assert _heard(chunks, limits=limit)[0] == events, name
+        assert _heard(wire, chunks, limits=limit)[0] == events, name
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limit", [Limits(arguments=200), Limits(arguments=1000, frames=150)])
-def test_a_long_stream_is_measured_at_the_same_frames(limit: Limits) -> None:
-    frames = [f"data: {payload}\n\n".encode() for payload in _USUAL[:4]]
-    frames += [f"data: {_arguments('12345')}\n\n".encode()] * 200
-    events, _ = _heard([b"".join(frames)], limits=limit)
+def test_a_long_stream_is_measured_at_the_same_frames(wire: Wire, limit: Limits) -> None:
+    frames = _frames(wire, "nothing", 0)[: len(wire.before) + 5]
+    frames += [f"{wire.lead}{wire.arguments('12345')}\n\n".encode()] * 200
+    events, _ = _heard(wire, [b"".join(frames)], limits=limit)
     assert [event.kind for event in events[-2:]] == ["broken_tool_call", "failed"]
-    assert _heard(frames, limits=limit)[0] == events
+    for name, chunks in _chunkings(frames).items():
+        assert _heard(wire, chunks, limits=limit)[0] == events, name
 
 
-def test_what_comes_after_the_end_is_noted_alike() -> None:
-    frames = [frame.encode() for frame in [*_frames("", 0), f"data: {_text('late')}\n\n"]]
-    wanted = _heard([b"".join(frames)])
+@pytest.mark.parametrize("wire", WIRES)
+def test_many_runs_and_what_stands_between_them(wire: Wire) -> None:
+    once = _frames(wire, "a ping and a comment", 1)[len(wire.before) : -len(wire.after)]
+    frames = [*(frame.encode() for frame in wire.before), *once[:4] * 40, *once[4:]]
+    body = b"".join(frames)
+    wanted = _heard(wire, [body[at : at + 1] for at in range(len(body))])
+    for size in (64, 200, 1400, 16384):
+        chunks = [body[at : at + size] for at in range(0, len(body), size)]
+        assert _heard(wire, chunks) == wanted, size
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_comes_after_the_end_is_noted_alike(wire: Wire) -> None:
+    frames = [*_frames(wire, "nothing", 0), f"{wire.lead}{wire.text('late')}\n\n".encode()]
+    wanted = _heard(wire, [b"".join(frames)])
     assert wanted[1]["stream.after_end"] == 1
-    assert _heard(frames) == wanted
+    assert _heard(wire, frames) == wanted
 
 
-def test_nothing_is_read_after_a_failure_from_outside() -> None:
-    frames = [frame.encode() for frame in _frames("", 0)[1:]]
-    pipe = Normalizer("openai_chat")
-    heard = [event for frame in frames[:2] for event in pipe.feed(frame)]
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_is_read_after_a_failure_from_outside(wire: Wire) -> None:
+    frames = [frame for frame in _frames(wire, "nothing", 0) if frame]
+    at = len(wire.before)
+    pipe = Normalizer(wire.name)
+    heard = [event for frame in frames[: at + 2] for event in pipe.feed(frame)]
     assert [event.kind for event in heard] == ["stream_start", "text_delta", "text_delta"]
     assert [event.kind for event in pipe.fail("idle", "nothing came")] == ["failed"]
-    assert pipe.feed(frames[2]) == []
+    assert pipe.feed(frames[1 + at]) == []

@@ -74,4 +74,4 @@ class Numbers:
         self._fragments_before = self._fragments()
 
     def _fragments(self) -> int:
-        return sum(len(call.fragments) for call in self._calls.unfinished())
+        return sum([len(call.fragments) for call in self._calls.unfinished()])
