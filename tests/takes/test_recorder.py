@@ -421,14 +421,15 @@ def test_a_killed_process_leaves_a_readable_beginning(tmp_path, provider, chunks
 
 
 ENDED = """
-import os, sys
+import os, sys, threading
 from streamnorm import Recorder
 from streamnorm.testing import script, say, call
 chunks = script(say("Hello there"), call("f", city="Oslo")).chunks("anthropic")
 tape = Recorder.open(sys.argv[1], provider="anthropic", seed="s")
 for chunk in chunks[:3]:
     tape.chunk(chunk)
-if sys.argv[2] == "exit":
+if sys.argv[2] == "exit":  # with somebody who holds it to the last
+    threading.Thread(target=lambda: threading.Event().wait(tape and None), daemon=True).start()
     sys.exit(0)
 if sys.argv[2] == "error":
     raise KeyError
