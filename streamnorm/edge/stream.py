@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Picked", "Stream", "normalize"]
 
 T = TypeVar("T")
-Pull: TypeAlias = Callable[[], Awaitable[Any]]
+# The watch, the source's own next, the timer, the tally, and its pieces by kind.
+Usual: TypeAlias = tuple[
+    OnAsyncio, Callable[[], Awaitable[Any]], Timer, Tally, dict[type[Event], int]
+]
 
 _NOT_YET: Any = None  # there was no read yet that could tell
 CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
@@ -110,7 +113,7 @@ class Stream:
         self._unwound: anyio.Event | None = None  # set when that read is over
         self._timer = Timer(reading.idle, reading.deadline)
         self._watch: Watch | None = None  # over the reads, once there was one
-        self._usual: tuple[OnAsyncio, Pull] = _NOT_YET  # the same, and the source's own next
+        self._usual: Usual = _NOT_YET  # what the usual read needs
         self._tally = Tally()
         self._intake = Intake(source, self._pipe, self._tally, reading.record)
         self._feed = self._intake.feed
@@ -127,7 +130,7 @@ class Stream:
         queue = self._queue
         while not queue and self._free:  # the usual read: one coroutine between reader and source
             self._free = False
-            watch, pull = self._usual
+            watch, pull, timer, tally, pieces = self._usual
             try:
                 watch.begin()
                 item = await pull()
@@ -142,9 +145,14 @@ class Stream:
             self._free = True
             try:
                 events = self._feed(item)
-                if len(events) == 1 and self._tally.hear_piece(events[0]):
-                    self._timer.waited = 0.0
-                    return events[0]
+                if len(events) == 1:
+                    event = events[0]
+                    kind = type(event)
+                    if kind in pieces:  # one that says nothing more than itself
+                        pieces[kind] += 1
+                        tally.last = time.monotonic()
+                        timer.waited = 0.0
+                        return event
                 self._hear(events)
             except (NoteRaised, ProviderError) as objection:
                 self._object(objection)
@@ -379,7 +387,7 @@ class Stream:
         if self._usual is _NOT_YET and isinstance(self._watch, OnAsyncio):
             pull = self._source.puller()
             if pull is not None:
-                self._usual = self._watch, pull
+                self._usual = self._watch, pull, self._timer, self._tally, self._tally.pieces
                 self._timer.connected = True
         return self._usual is not _NOT_YET
 
