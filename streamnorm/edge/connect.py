@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -169,7 +169,7 @@ class Connection(Source):
     async def next(self) -> Item | None:
         return await self._first() if self._body is None else await self._body.next()
 
-    def puller(self) -> Callable[[], Awaitable[Any]] | None:
+    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
         return self._body.puller() if self._body else None
 
     async def aclose(self) -> None:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import enum
 import io
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from types import AsyncGeneratorType
 from typing import Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
@@ -30,6 +31,7 @@ __all__ = [
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
 
+_CO_COROUTINE = 0x80  # as inspect has it, which takes long to import
 _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
@@ -122,9 +124,16 @@ class Source:
         except StopAsyncIteration:
             return None
 
-    def puller(self) -> Callable[[], Awaitable[Any]] | None:
-        """What ``next`` asks for each item, once it has begun: the short way. None: there is none."""
-        return None if self._later is None else getattr(self._iterator, "__anext__", None)
+    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
+        """What ``next`` asks for each item, once it has begun, if that gives a coroutine or what an
+        async generator gives: they can be begun without waiting. None: only ``next`` will do."""
+        step = None if self._later is None else getattr(self._iterator, "__anext__", None)
+        code = getattr(step, "__code__", None)
+        if isinstance(self._iterator, AsyncGeneratorType) or (
+            code and code.co_flags & _CO_COROUTINE
+        ):
+            return step
+        return None
 
     def next_now(self) -> Item | None:
         """As ``next``, blocking."""

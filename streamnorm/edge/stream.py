@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
@@ -45,7 +45,7 @@ __all__ = ["Picked", "Stream", "normalize"]
 T = TypeVar("T")
 # The watch, the source's own next, the timer, the tally, and its pieces by kind.
 Usual: TypeAlias = tuple[
-    OnAsyncio, Callable[[], Awaitable[Any]], Timer, Tally, dict[type[Event], int]
+    OnAsyncio, Callable[[], Coroutine[Any, Any, Any]], Timer, Tally, dict[type[Event], int]
 ]
 
 _NOT_YET: Any = None  # there was no read yet that could tell
@@ -128,20 +128,32 @@ class Stream:
 
     async def __anext__(self) -> Event:
         queue = self._queue
+        since = None  # the last read ended without an event, at this time
         while not queue and self._free:  # the usual read: one coroutine between reader and source
             self._free = False
             watch, pull, timer, tally, pieces = self._usual
+            waiting = False
             try:
-                watch.begin()
-                item = await pull()
+                if timer.deadline is not None:
+                    timer.begin(watch.now())
+                step = pull()
+                try:
+                    waiting = step.send(None)
+                except (
+                    StopIteration
+                ) as there:  # at hand: nobody waits, and there is nothing to watch
+                    item = there.value
+                else:
+                    item = await watch.wait(step, waiting)
+                    waiting = True
+                    if watch.fired:
+                        self._heed()
+                    watch.task = None
                 if type(item) is not bytes:
                     item = as_item(item)
             except BaseException as error:  # noqa: BLE001  the end of the source among them
                 await self._fill(error)
                 break
-            if watch.fired:
-                self._heed()
-            watch.task = None
             self._free = True
             try:
                 events = self._feed(item)
@@ -160,7 +172,9 @@ class Stream:
                 await self._abandon(error)
                 raise
             if not queue:
-                self._pause(watch.now())
+                now = watch.now()
+                self._pause(now, timer.since if waiting else since)
+                since = now
             if not self._free:
                 await self._fill()
         if not queue:
@@ -352,7 +366,7 @@ class Stream:
         else:
             self._take(item)
             if not self._queue and self._watch is not None:
-                self._pause(self._watch.now())
+                self._pause(self._watch.now(), self._timer.since)
         finally:
             met = None
 
@@ -472,7 +486,7 @@ class Stream:
         else:
             self._take(item)
             if not self._queue:
-                self._pause(time.monotonic())
+                self._pause(time.monotonic(), self._timer.since)
         if self._pipe.ended and not isinstance(self.end, Finish):
             self._shut_now()
 
@@ -537,10 +551,10 @@ class Stream:
             if self._tally.end is not None:
                 self._free = False
 
-    def _pause(self, now: float) -> None:
-        """A read gave no event."""
+    def _pause(self, now: float, since: float | None) -> None:
+        """A read gave no event that began then; None: it took no time."""
         try:
-            self._timer.pause(now)
+            self._timer.pause(now if since is None else since, now)
         except TimeUp as up:
             self._expire(up)
 
