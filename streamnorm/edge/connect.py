@@ -166,6 +166,10 @@ class Connection(Source):
     def received(self) -> int | None:
         return self._body.received() if self._body else None
 
+    def claim(self, error: Exception) -> None:
+        if self._body is not None:
+            self._body.claim(error)
+
     async def next(self) -> Item | None:
         return await self._first() if self._body is None else await self._body.next()
 

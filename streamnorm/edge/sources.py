@@ -113,6 +113,9 @@ class Source:
         """Bytes that came over the network, before any decompression, if that is known."""
         return None
 
+    def claim(self, error: Exception) -> None:
+        """Note on what it raised whose it is."""
+
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""
         if self._later is None:
@@ -297,6 +300,10 @@ class _Response(Source):
         count = getattr(self._response, "num_bytes_downloaded", None)
         return count if isinstance(count, int) and count else None
 
+    def claim(self, error: Exception) -> None:
+        if getattr(error, "_request", self) is None:  # as aiter_raw of httpx does
+            error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
+
     async def aclose(self) -> None:
         if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
             with suppress(Exception):
@@ -325,13 +332,24 @@ def _httpx_readers(response: Any) -> Readers:
     if response.is_stream_consumed or response.is_closed:
         return None, None
     stream = getattr(response, "stream", None)
-    # What is not packed is the same raw, and one generator less.
+    # What is not packed is the same as it comes; that spares two generators for each chunk.
     packed = response.headers.get("content-encoding", "identity") != "identity"
-    later = response.aiter_bytes if packed else response.aiter_raw
+    later = response.aiter_bytes if packed else lambda: _body_of(response)
     return (
         response.iter_bytes if hasattr(stream, "__iter__") else None,
         later if hasattr(stream, "__aiter__") else None,
     )
+
+
+def _body_of(response: Any) -> AsyncIterator[bytes]:
+    """The chunks below ``aiter_raw``, with its checks; whoever reads them closes the response."""
+    body: AsyncIterator[bytes]
+    if response.is_stream_consumed or response.is_closed:
+        body = response.aiter_raw()  # says which of the two
+    else:
+        response.is_stream_consumed = True
+        body = response.stream.__aiter__()
+    return body
 
 
 def _facts_of(response: Any) -> Facts:

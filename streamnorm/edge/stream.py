@@ -581,6 +581,7 @@ class Stream:
             self._refuse(refusal)
         else:
             # Without its traceback, which would hold this stream in a cycle.
+            self._source.claim(error)
             self._cause = error.with_traceback(None)
             self._fail(Reported(error, self._source.facts.redacted))
         return True
