@@ -182,6 +182,26 @@ def test_the_deadline_may_fall_while_nobody_reads():
     assert len(timers) < 8  # it is not looked at again and again
 
 
+async def test_keep_alives_that_never_let_anybody_wait_run_the_idle_timer_too():
+    async def flood() -> AsyncIterator[bytes]:
+        yield HALF
+        while True:
+            yield b": keep-alive\n\n"
+
+    assert reason_of(await events_of(chat(flood(), idle=0.01))) == "idle"
+
+
+async def test_a_source_whose_next_is_no_coroutine_is_read_as_well():
+    class Futures(Wire):
+        def __anext__(self) -> asyncio.Future[bytes]:  # type: ignore[override]
+            return asyncio.ensure_future(super().__anext__())
+
+    wire = Futures(*[Chat.text("a")] * 3)
+    events = await events_of(chat(wire, idle=0.01))
+    assert [e.kind for e in events][1:] == ["text_delta"] * 3 + ["failed"]
+    assert (reason_of(events), wire.interrupted, wire.closed) == ("idle", 1, True)
+
+
 # --- whose cancellation is it? --------------------------------------------------------------------
 
 
