@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -193,6 +193,10 @@ class Connection(Source):
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
 
+    def claim(self, error: Exception) -> None:
+        if self._body is not None:
+            self._body.claim(error)
+
     async def next(self) -> Item | None:
         if self._body is None:
             return await self._first()
@@ -239,8 +243,9 @@ class Connection(Source):
         self._method, self._request = "GET", {"headers": self._headers}
         self._asked = _rest_of(self._url, self.provider, Cursor.read(cursor))
 
-    def puller(self) -> Callable[[], Awaitable[Any]] | None:
-        return self._body.puller() if self._body else None
+    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
+        # One that resumes looks at each end of a body itself.
+        return self._body.puller() if self._body and not self._resumes else None
 
     async def aclose(self) -> None:
         try:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import enum
 import io
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
@@ -35,6 +36,7 @@ __all__ = [
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
 
+_CO_COROUTINE = 0x80  # as inspect has it, which takes long to import
 _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
@@ -119,6 +121,9 @@ class Source:
     def feeds(self, pipe: Normalizer) -> None:
         """What is read goes to this pipe: one that can be resumed asks it where it is."""
 
+    def claim(self, error: Exception) -> None:
+        """Note on what it raised whose it is."""
+
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""
         if self._later is None:
@@ -130,9 +135,16 @@ class Source:
         except StopAsyncIteration:
             return None
 
-    def puller(self) -> Callable[[], Awaitable[Any]] | None:
-        """What ``next`` asks for each item, once it has begun: the short way. None: there is none."""
-        return None if self._later is None else getattr(self._iterator, "__anext__", None)
+    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
+        """What ``next`` asks for each item, once it has begun, if that gives a coroutine or what an
+        async generator gives: they can be begun without waiting. None: only ``next`` will do."""
+        step = None if self._later is None else getattr(self._iterator, "__anext__", None)
+        code = getattr(step, "__code__", None)
+        if isinstance(self._iterator, AsyncGeneratorType) or (
+            code and code.co_flags & _CO_COROUTINE
+        ):
+            return step
+        return None
 
     def next_now(self) -> Item | None:
         """As ``next``, blocking."""
@@ -323,6 +335,10 @@ class _Response(Source):
         count = getattr(self._response, "num_bytes_downloaded", None)
         return count if isinstance(count, int) and count else None
 
+    def claim(self, error: Exception) -> None:
+        if getattr(error, "_request", self) is None:  # as aiter_raw of httpx does
+            error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
+
     async def aclose(self) -> None:
         if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
             with suppress(Exception):
@@ -351,13 +367,24 @@ def _httpx_readers(response: Any) -> Readers:
     if response.is_stream_consumed or response.is_closed:
         return None, None
     stream = getattr(response, "stream", None)
-    # What is not packed is the same raw, and one generator less.
+    # What is not packed is the same as it comes; that spares two generators for each chunk.
     packed = response.headers.get("content-encoding", "identity") != "identity"
-    later = response.aiter_bytes if packed else response.aiter_raw
+    later = response.aiter_bytes if packed else lambda: _body_of(response)
     return (
         response.iter_bytes if hasattr(stream, "__iter__") else None,
         later if hasattr(stream, "__aiter__") else None,
     )
+
+
+def _body_of(response: Any) -> AsyncIterator[bytes]:
+    """The chunks below ``aiter_raw``, with its checks; whoever reads them closes the response."""
+    body: AsyncIterator[bytes]
+    if response.is_stream_consumed or response.is_closed:
+        body = response.aiter_raw()  # says which of the two
+    else:
+        response.is_stream_consumed = True
+        body = response.stream.__aiter__()
+    return body
 
 
 def facts_of(response: Any) -> Facts:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Picked", "Stream", "normalize"]
 
 T = TypeVar("T")
-Pull: TypeAlias = Callable[[], Awaitable[Any]]
+# The watch, the source's own next, the timer, the tally, and its pieces by kind.
+Usual: TypeAlias = tuple[
+    OnAsyncio, Callable[[], Coroutine[Any, Any, Any]], Timer, Tally, dict[type[Event], int]
+]
 
 _NOT_YET: Any = None  # there was no read yet that could tell
 CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
@@ -111,7 +114,7 @@ class Stream:
         self._unwound: anyio.Event | None = None  # set when that read is over
         self._timer = Timer(reading.idle, reading.deadline)
         self._watch: Watch | None = None  # over the reads, once there was one
-        self._usual: tuple[OnAsyncio, Pull] = _NOT_YET  # the same, and the source's own next
+        self._usual: Usual = _NOT_YET  # what the usual read needs
         self._tally = Tally()
         self._intake = Intake(source, self._pipe, self._tally, reading.record)
         self._feed = self._intake.feed
@@ -126,26 +129,43 @@ class Stream:
 
     async def __anext__(self) -> Event:
         queue = self._queue
+        since = None  # the last read ended without an event, at this time
         while not queue and self._free:  # the usual read: one coroutine between reader and source
             self._free = False
-            watch, pull = self._usual
+            watch, pull, timer, tally, pieces = self._usual
+            waiting = False
             try:
-                watch.begin()
-                item = await pull()
+                if timer.deadline is not None:
+                    timer.begin(watch.now())
+                step = pull()
+                try:
+                    waiting = step.send(None)
+                except (
+                    StopIteration
+                ) as there:  # at hand: nobody waits, and there is nothing to watch
+                    item = there.value
+                else:
+                    item = await watch.wait(step, waiting)
+                    waiting = True
+                    if watch.fired:
+                        self._heed()
+                    watch.task = None
                 if type(item) is not bytes:
                     item = as_item(item)
             except BaseException as error:  # noqa: BLE001  the end of the source among them
                 await self._fill(error)
                 break
-            if watch.fired:
-                self._heed()
-            watch.task = None
             self._free = True
             try:
                 events = self._feed(item)
-                if len(events) == 1 and self._tally.hear_piece(events[0]):
-                    self._timer.waited = 0.0
-                    return events[0]
+                if len(events) == 1:
+                    event = events[0]
+                    kind = type(event)
+                    if kind in pieces:  # one that says nothing more than itself
+                        pieces[kind] += 1
+                        tally.last = time.monotonic()
+                        timer.waited = 0.0
+                        return event
                 self._hear(events)
             except (NoteRaised, ProviderError) as objection:
                 self._object(objection)
@@ -153,7 +173,9 @@ class Stream:
                 await self._abandon(error)
                 raise
             if not queue:
-                self._pause(watch.now())
+                now = watch.now()
+                self._pause(now, timer.since if waiting else since)
+                since = now
             if not self._free:
                 await self._fill()
         if not queue:
@@ -353,7 +375,7 @@ class Stream:
         else:
             self._take(item)
             if not self._queue and self._watch is not None:
-                self._pause(self._watch.now())
+                self._pause(self._watch.now(), self._timer.since)
         finally:
             met = None
 
@@ -388,7 +410,7 @@ class Stream:
         if self._usual is _NOT_YET and isinstance(self._watch, OnAsyncio):
             pull = self._source.puller()
             if pull is not None:
-                self._usual = self._watch, pull
+                self._usual = self._watch, pull, self._timer, self._tally, self._tally.pieces
                 self._timer.connected = True
         return self._usual is not _NOT_YET
 
@@ -473,7 +495,7 @@ class Stream:
         else:
             self._take(item)
             if not self._queue:
-                self._pause(time.monotonic())
+                self._pause(time.monotonic(), self._timer.since)
         if self._pipe.ended and not isinstance(self.end, Finish):
             self._shut_now()
 
@@ -538,10 +560,10 @@ class Stream:
             if self._tally.end is not None:
                 self._free = False
 
-    def _pause(self, now: float) -> None:
-        """A read gave no event."""
+    def _pause(self, now: float, since: float | None) -> None:
+        """A read gave no event that began then; None: it took no time."""
         try:
-            self._timer.pause(now)
+            self._timer.pause(now if since is None else since, now)
         except TimeUp as up:
             self._expire(up)
 
@@ -571,6 +593,7 @@ class Stream:
             self._refuse(refusal)
         else:
             # Without its traceback, which would hold this stream in a cycle.
+            self._source.claim(error)
             self._cause = error.with_traceback(None)
             self._fail(Reported(error, self._source.facts.redacted))
         return True

@@ -26,7 +26,7 @@ from ..events import (
 
 __all__ = ["Tally"]
 
-_PIECES = frozenset({TextDelta, ReasoningDelta, ToolCallDelta})  # of which only the number counts
+_PIECES = (TextDelta, ReasoningDelta, ToolCallDelta)  # of which only the number counts
 
 
 class Tally:
@@ -37,37 +37,29 @@ class Tally:
         self.bytes = 0
         self.calls: list[dict[str, Any]] = []
         self.end: Finish | Failed | None = None
-        self._counts: Counter[type] = Counter()
+        self.pieces: dict[type[Event], int] = dict.fromkeys(_PIECES, 0)  # that came one by one
+        self._counts: Counter[type] = Counter()  # … and all others
         self._start = StreamStart("")
         self._usage: Usage | None = None
         self._born = time.monotonic()
         self._first: float | None = None
-        self._last = self._born
+        self.last = self._born
 
     @property
     def events(self) -> int:
         """How many were heard."""
-        return self._counts.total()
+        return self._counts.total() + sum(self.pieces.values())
 
     @property
     def broken(self) -> list[dict[str, Any]]:
         """The rows of the calls that did not end whole."""
         return [row for row in self.calls if "broken" in row]
 
-    def hear_piece(self, event: Event) -> bool:
-        """This one was told, if it is a piece that says nothing more than itself; else False."""
-        kind = type(event)
-        if kind not in _PIECES:
-            return False
-        self._counts[kind] += 1
-        self._last = time.monotonic()
-        return True
-
     def hear(self, events: list[Event]) -> None:
         """These were told, and in this order."""
-        self._last = time.monotonic()
+        self.last = time.monotonic()
         if self._first is None:
-            self._first = self._last
+            self._first = self.last
         before = self._ended_calls()
         self._counts.update(map(type, events))  # counts in C; the loop below is for few
         if self._ended_calls() != before:
@@ -84,11 +76,13 @@ class Tally:
     def summary(self) -> dict[str, Any]:
         """All of it."""
         end = event_to_dict(self.end) if self.end else {}
+        counts = self._counts.copy()
+        counts.update(self.pieces)
         return {
             "model": self._start.model,
             "response_id": self._start.response_id,
             "calls": [_plain_row(row) for row in self.calls],
-            "counts": {kind.kind: n for kind, n in self._counts.items() if n},  # type: ignore[attr-defined]
+            "counts": {kind.kind: n for kind, n in counts.items() if n},  # type: ignore[attr-defined]
             "end": end.pop("kind", None),
             "reason": end.pop("reason", None),
             **{k: end[k] for k in ("error", "retryable", "code", "raw_reason") if k in end},
@@ -97,7 +91,7 @@ class Tally:
             "chunks": self.chunks,
             "timing": {
                 "first_event": None if self._first is None else round(self._first - self._born, 6),
-                "last_event": round(self._last - self._born, 6),
+                "last_event": round(self.last - self._born, 6),
             },
         }
 

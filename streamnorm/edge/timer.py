@@ -57,10 +57,10 @@ class Timer:
             until = min(until, since + max(0.0, self._idle - self.waited))
         return until
 
-    def pause(self, now: float) -> None:
-        """The read ended, and there was no event in it; raises if none came for too long."""
+    def pause(self, since: float, now: float) -> None:
+        """A read took so long, and there was no event in it; raises if none came for too long."""
         if self.connected:
-            self.waited += now - self.since
+            self.waited += now - since
             if self._idle is not None and self.waited >= self._idle:
                 raise TimeUp(now)
 

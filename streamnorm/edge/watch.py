@@ -1,8 +1,8 @@
 """Reads come in, one at a time; each ends with what it gives, or with ``TimeUp``.
 
-Rule: nothing is set up for a read that is not needed when it takes too long. On asyncio there is one
-timer for a stream, which looks when it fires how long the read has lasted that is under way then,
-and sets itself anew. So a read costs two looks: who reads, and what time it is.
+Rule: a read that need not wait is not watched, and for one that has to, no more is noted than who
+waits and since when. There is one timer for a stream on asyncio: when it fires, it looks how long the
+read has lasted that is under way then, and sets itself anew.
 
 To interrupt a read on asyncio is to cancel the task that is inside it, and to take that back when it
 has ended, as ``asyncio.timeout`` does: a cancellation that somebody else asked for goes on upwards.
@@ -12,7 +12,8 @@ On trio only a scope can do it, so there every read has one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import coroutine
 from typing import Any, Protocol
 
 from .timer import Timer, TimeUp
@@ -71,18 +72,29 @@ class OnAsyncio:
         self.fired = 0  # … and those of ours since then
 
     def begin(self) -> None:
-        """A read of a connected wire begins. When it is over: ``end``, or only ``task = None`` if
-        nothing ``fired``."""
+        """Somebody waits from now on, for a wire that is connected or for a connection. When that is
+        over: ``end``, or only ``task = None`` if nothing ``fired``."""
         loop = self._running_loop()
-        task = self._current_task(loop)
         if loop is not self._loop:
             self._move(loop)
-        self._asked = task.cancelling()
-        timer = self._timer
-        timer.since = now = self.now()
-        if timer.latest is None or now >= timer.latest:
-            timer.begin(now)
-        self.task = task
+        self.task = self._current_task(loop)
+        self._asked = self.task.cancelling()
+        self._timer.since = self.now()
+
+    @coroutine
+    def wait(self, step: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, None, Any]:
+        """The rest of a read that was begun, and has to wait: ``step.send`` gave what for."""
+        self.begin()
+        try:
+            while True:
+                try:
+                    yield waiting
+                except BaseException as error:  # noqa: BLE001  all of them are the source's
+                    waiting = step.throw(error)
+                else:
+                    waiting = step.send(None)
+        except StopIteration as there:
+            return there.value
 
     def end(self) -> bool:
         """The read is over: take back what was asked of its task. True: that was ours alone."""

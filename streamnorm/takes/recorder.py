@@ -4,8 +4,12 @@ Rule: once the file is there, nothing that happens here is heard by the stream t
 full disk or any other trouble sets ``failed``, logs one warning and ends the recording.
 
 - The file is new, ours and private: ``O_CREAT | O_EXCL | O_NOFOLLOW``, mode 0600.
-- Each chunk is written at once, so a killed process leaves a take that can be read up to its last
-  chunk; ``Take.finished`` is told by the last line, which only ``close`` writes.
+- A chunk is put aside with its time, which is all that the stream waits for. It is cleaned and
+  written together with those that came with it, by another thread (``writer.py``) after at most
+  ``DELAY``, or at once when there are ``MOST`` bytes; and whenever the recorder is flushed, closed
+  or dropped, and when the process ends or forks.
+- So a killed process leaves a take that can be read, up to those last moments; ``Take.finished`` is
+  told by the last line, which only ``close`` writes.
 - Server-sent events stay what they are, with arrival times in comments at line ends. Any other
   body goes into the container, chunk by chunk. The first bytes decide.
 - Secrets are overwritten before anything is written (``redact.py``). In AWS frames the checksums
@@ -19,10 +23,12 @@ import errno
 import os
 import re
 import secrets as random_source
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from ..errors import RecordingError, UsageError
 from ..framing import sniff
@@ -41,6 +47,7 @@ from .redact import (
     secrets_in_headers,
     secrets_in_url,
 )
+from .writer import WRITER, at_the_latest
 
 __all__ = ["Recorder"]
 
@@ -48,6 +55,9 @@ MADE = "captured by streamnorm"
 SUFFIX = ".sse"
 LABEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", re.ASCII)
 SNIFF = 64  # bytes that decide what a body is, as in the normalizer
+MOST = 64 * 1024  # bytes that may wait to be written
+
+Batch: TypeAlias = list[tuple[float, bytes]]  # chunks, each with the seconds after which it came
 
 
 class Recorder:
@@ -85,8 +95,13 @@ class Recorder:
         self._clock = clock
         self._began = clock()
         self._body: _Body | None = None
-        self._first = b""  # until the bytes say what the body is
-        self._size = 0
+        self._kind: str | None = None  # what the body is, if payloads told
+        self._first: Batch = []  # until the bytes say what it is
+        self._size = 0  # bytes that came
+        self._waiting: deque[tuple[float, bytes]] = deque()  # … and are not written yet
+        self._most = MOST  # bytes that may have come until those that wait are written
+        self._lock = threading.RLock()
+        at_the_latest(self)
 
     @classmethod
     def open(
@@ -129,11 +144,38 @@ class Recorder:
 
     def chunk(self, data: bytes) -> None:
         """Bytes that arrived now."""
-        self._safely(self._chunk, data)
+        if self._file is None:
+            return None
+        try:
+            if type(data) is not bytes:
+                data = bytes(data)
+            waiting = self._waiting
+            waiting.append((self._clock(), data))
+            self._size = size = self._size + len(data)
+        except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
+            return self._refuse(error)
+        if len(waiting) == 1:
+            WRITER.soon(self)
+        elif size >= self._most:
+            self.flush()
+        return None
 
     def payload(self, payload: dict[str, Any]) -> None:
         """One decoded payload that arrived now, such as an SDK object's dict."""
-        self._safely(self._payload, payload)
+        row = PROVIDERS.get(self._provider)
+        lines = row is not None and row.lines  # those of all others go into events
+        try:
+            data = json_bytes(payload)
+        except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
+            return self._refuse(error)
+        if not self._size:
+            self._kind = "json" if lines else "text"
+        return self.chunk(data + b"\n" if lines else sse(data))
+
+    def flush(self) -> None:
+        """Write what came so far, but for the last bytes if they may be the beginning of a secret."""
+        if self._waiting:
+            self._safely(self._write_waiting, None)
 
     def close(self, *, finished: bool) -> None:
         """The stream is over; ``finished`` if it was heard to its end. May be called twice."""
@@ -147,7 +189,13 @@ class Recorder:
         self.close(finished=kind is None)
 
     def __del__(self) -> None:
-        self._stop()
+        if getattr(self, "_file", None) is not None:
+            self.flush()
+            self._stop()
+
+    def unlock(self) -> None:
+        """See ``writer.Owner``."""
+        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         state = "failed" if self.failed else "open" if self._file is not None else "closed"
@@ -156,12 +204,23 @@ class Recorder:
     # --- what may go wrong ------------------------------------------------------------------------
 
     def _safely(self, act: Callable[[Any], None], value: Any) -> None:
-        if self._file is None:
-            return
-        try:
-            act(value)
-        except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
-            self._give_up(error)
+        with self._lock:
+            if self._file is None:
+                return
+            try:
+                act(value)
+            except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
+                self._give_up(error)
+            except BaseException:  # interrupted in the middle: nothing may follow what is torn
+                self._stop()
+                raise
+
+    def _refuse(self, error: Exception) -> None:
+        """What came cannot be recorded; what came before it is."""
+        self.flush()
+        with self._lock:
+            if self._file is not None:
+                self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -173,6 +232,7 @@ class Recorder:
 
     def _stop(self) -> None:
         file, self._file = self._file, None
+        self._waiting.clear()
         if file is not None:
             try:
                 os.close(file)
@@ -181,23 +241,29 @@ class Recorder:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def _chunk(self, data: bytes) -> None:
-        data = bytes(data)
-        self._size += len(data)
+    def _write_waiting(self, _: None = None) -> None:
+        # Taken one by one, as the stream may go on adding to them meanwhile.
+        take, began = self._waiting.popleft, self._began
+        batch: Batch = []
+        self._most = self._size + MOST
+        while self._waiting:
+            at, data = take()
+            batch.append((max(0.0, at - began), data))
         if self._body is None:
-            data = self._begun_with(data)
-        if data and self._body is not None:
-            self._write(self._body.chunk(self._now(), data))
+            batch = self._begun_with(batch)
+        if batch and self._body is not None:
+            self._write(self._body.batch(batch))
 
-    def _begun_with(self, data: bytes) -> bytes:
+    def _begun_with(self, batch: Batch) -> Batch:
         """The first bytes, once they say what the body is; until then nothing."""
-        first, self._first = self._first + data, b""
-        kind = sniff(first[:SNIFF])
+        self._first += batch
+        first = b"".join(data for _, data in self._first)
+        kind = self._kind or sniff(first[:SNIFF])
         if kind is None and len(first) < SNIFF:
-            self._first = first
-            return b""
+            return []
         self._begin(kind or "text")
-        return first
+        batch, self._first = self._first, []
+        return batch
 
     def _begin(self, kind: str) -> None:
         body = _BODIES.get(kind, _Container)(self._redactor)
@@ -205,20 +271,14 @@ class Recorder:
         self._write(b": streamnorm " + json_bytes(facts) + b"\n")
         self._body = body
 
-    def _payload(self, payload: dict[str, Any]) -> None:
-        data = json_bytes(payload)
-        row = PROVIDERS.get(self._provider)
-        lines = row is not None and row.lines  # those of all others go into events
-        if self._body is None:
-            self._begin("json" if lines else "text")
-        self._chunk(data + b"\n" if lines else sse(data))
-
     def _last(self, finished: bool) -> None:
-        if self._body is None:
-            self._begin("text")
-        assert self._body is not None
         now = self._now()
-        rest = self._body.chunk(now, self._first) + self._body.rest(now)
+        if self._waiting:
+            self._write_waiting()
+        if self._body is None:
+            self._begin(self._kind or "text")
+        assert self._body is not None
+        rest = self._body.batch(self._first) + self._body.rest(now)
         facts = {"finished": finished, "seconds": round(now, 3), "bytes": self._size}
         self._write(rest + self._body.trailer(facts))
 
@@ -323,8 +383,8 @@ class _Body(Protocol):
 
     def __init__(self, redactor: Redactor) -> None: ...
 
-    def chunk(self, at: float, data: bytes) -> bytes:
-        """What to write for bytes that arrived at ``at``."""
+    def batch(self, chunks: Batch) -> bytes:
+        """What to write for bytes that arrived at these times."""
 
     def rest(self, at: float) -> bytes:
         """What was held back until the end."""
@@ -338,6 +398,7 @@ _LIKE_OURS = re.compile(rb"(?<![^\r\n]):(?= (?:\+|streamnorm ))")
 _PERHAPS = re.compile(
     rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z"
 )
+_LONGEST = len(b": streamnorm")
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
 
 
@@ -351,12 +412,14 @@ class _Events:
         self._last = b"\n"  # the last byte written: may a comment of ours stand here?
         self._held = b""
         self._marked = -1.0
+        self._coming: deque[tuple[float, int]] = deque()  # chunks not let go: when, and how long
 
-    def chunk(self, at: float, data: bytes) -> bytes:
-        return self._placed(at, self._redactor.feed(data))
+    def batch(self, chunks: Batch) -> bytes:
+        self._coming.extend((at, len(data)) for at, data in chunks)
+        return self._let_go(self._redactor.feed(b"".join([data for _, data in chunks])))
 
     def rest(self, at: float) -> bytes:
-        rest = self._placed(at, self._redactor.flush())
+        rest = self._let_go(self._redactor.flush())
         held, self._held = self._held, b""
         self._last = held[-1:] or self._last
         return rest + held
@@ -366,17 +429,46 @@ class _Events:
             return b": streamnorm " + json_bytes(facts) + b"\n"
         return b"\n: streamnorm " + json_bytes(facts | {"open_line": True}) + b"\n"
 
+    def _let_go(self, data: bytes) -> bytes:
+        """Clean bytes, cut where the chunks were: cleaning changes no length."""
+        out, start = [], 0
+        # Nothing of ours is in it, nor at its end, nor was: then it is only cut where a mark stands.
+        plain = not self._held and b": +" not in data and b": streamnorm " not in data
+        written = 0
+        while start < len(data):
+            at, size = self._coming[0]
+            end = min(start + size, len(data))
+            if end - start == size:
+                self._coming.popleft()
+            else:
+                self._coming[0] = at, size - (end - start)
+            if plain and round(at, 3) == self._marked and end < len(data):
+                start = end
+                continue
+            if written < start:
+                out.append(self._passed(data[written:start]))
+            out.append(self._placed(at, data[start:end]))
+            written = start = end
+        return b"".join(out)
+
+    def _passed(self, data: bytes) -> bytes:
+        """Bytes that need no mark and have nothing to hide."""
+        self._last = data[-1:]
+        return data
+
     def _placed(self, at: float, data: bytes) -> bytes:
         data = self._disguised(self._held + data)
         if not data:
             return b""
         last, self._last = self._last, data[-1:]
+        if round(at, 3) == self._marked:
+            return data
         if last == b"\n" or (last == b"\r" and data[:1] != b"\n"):
             place = 0
         else:
             end = _LINE_END.search(data)
             place = end.end() if end else len(data)
-        if place == len(data) or round(at, 3) == self._marked:
+        if place == len(data):
             return data
         self._marked = round(at, 3)
         return data[:place] + _mark(at) + data[place:]
@@ -384,10 +476,13 @@ class _Events:
     def _disguised(self, data: bytes) -> bytes:
         """A comment of the wire that reads like one of ours gets a second space."""
         context = (b"\n" if self._last in b"\r\n" else b".") + data
-        perhaps = _PERHAPS.search(context, 1)
+        perhaps = _PERHAPS.search(context, max(1, len(context) - _LONGEST))
         edge = perhaps.start() if perhaps else len(context)
         self._held = context[edge:]
-        return _LIKE_OURS.sub(b": ", context[:edge])[1:] if b":" in context else data
+        context = context[:edge]
+        if b": +" in context or b": streamnorm " in context:
+            context = _LIKE_OURS.sub(b": ", context)
+        return context[1:]
 
 
 class _Container:
@@ -398,7 +493,11 @@ class _Container:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
 
+    def batch(self, chunks: Batch) -> bytes:
+        return b"".join([self.chunk(at, data) for at, data in chunks])
+
     def chunk(self, at: float, data: bytes) -> bytes:
+        """One of them."""
         return _boxed(at, self._redactor.feed(data))
 
     def rest(self, at: float) -> bytes:

@@ -440,7 +440,11 @@ async def test_a_connection_that_breaks(library, then):
     library = pytest.importorskip(library)
     with Provider(Answer([HALF], then=then)) as server:
         async with library.AsyncClient() as client, client.stream("POST", server.url) as response:
-            events = await _events(chat(response))
+            stream = chat(response)
+            events = await _events(stream)
+            with pytest.raises(StreamTruncated) as raised:
+                stream.raise_for_end()
+            assert raised.value.__cause__.request is response.request  # type: ignore[union-attr]
         with library.Client() as client, client.stream("POST", server.url) as response:
             assert [e.kind for e in chat(response)] == [e.kind for e in events]
     assert events[-1].reason == "transport"  # type: ignore[union-attr]
@@ -910,6 +914,26 @@ async def test_a_finished_body_leaves_a_connection_that_is_used_again():
                 async with client.stream("POST", server.url) as response:
                     await _events(chat(response))
         assert server.accepted == 1
+
+
+async def test_a_body_that_was_read_cannot_be_read_again():
+    async with asked(Answer([WHOLE])) as (_, response):
+        await _events(chat(response))
+        assert response.is_closed
+        assert response.is_stream_consumed
+        with pytest.raises(httpx.StreamConsumed):
+            await response.aread()
+        with pytest.raises(UsageError, match="read already"):
+            chat(response)
+
+
+async def test_a_body_that_is_read_between_making_a_stream_and_reading_it_is_told():
+    async with asked(Answer([WHOLE])) as (_, response):
+        stream = chat(response)
+        async for _ in response.aiter_raw():
+            pass
+        with pytest.raises(UsageError, match="read already"):
+            await _events(stream)
 
 
 async def test_the_end_mark_ends_the_stream_although_the_connection_stays():

@@ -75,7 +75,7 @@ def test_only_the_time_of_reads_without_events_adds_up():
     timer = Timer(idle=10, deadline=None)
     timer.begin(100)
     assert timer.due(timer.since) == 110
-    timer.pause(104)
+    timer.pause(100, 104)
     timer.begin(200)  # the reader took 96 s: they do not count
     assert timer.due(timer.since) == 206
     timer.heard()
@@ -87,7 +87,7 @@ def test_time_that_is_over_is_told_when_a_read_ends_or_begins():
     timer = Timer(idle=10, deadline=30)
     timer.begin(100)
     with pytest.raises(TimeUp) as up:
-        timer.pause(110)
+        timer.pause(100, 110)
     assert timer.why(up.value) == "no event for 10 s, not counting keep-alives"
     timer.heard()
     with pytest.raises(TimeUp) as up:
@@ -99,7 +99,7 @@ def test_while_a_connection_is_made_only_the_deadline_counts():
     timer = Timer(idle=10, deadline=30)
     timer.begin(100, connected=False)
     assert timer.due(timer.since) == 130
-    timer.pause(125)
+    timer.pause(100, 125)
     timer.begin(125)
     assert timer.waited == 0
 
@@ -180,6 +180,26 @@ def test_the_deadline_may_fall_while_nobody_reads():
     timers = on_jumping_loop(job).timers
     assert len([t for t in timers if t == 1100]) == 1
     assert len(timers) < 8  # it is not looked at again and again
+
+
+async def test_keep_alives_that_never_let_anybody_wait_run_the_idle_timer_too():
+    async def flood() -> AsyncIterator[bytes]:
+        yield HALF
+        while True:
+            yield b": keep-alive\n\n"
+
+    assert reason_of(await events_of(chat(flood(), idle=0.01))) == "idle"
+
+
+async def test_a_source_whose_next_is_no_coroutine_is_read_as_well():
+    class Futures(Wire):
+        def __anext__(self) -> asyncio.Future[bytes]:  # type: ignore[override]
+            return asyncio.ensure_future(super().__anext__())
+
+    wire = Futures(*[Chat.text("a")] * 3)
+    events = await events_of(chat(wire, idle=0.01))
+    assert [e.kind for e in events][1:] == ["text_delta"] * 3 + ["failed"]
+    assert (reason_of(events), wire.interrupted, wire.closed) == ("idle", 1, True)
 
 
 # --- whose cancellation is it? --------------------------------------------------------------------

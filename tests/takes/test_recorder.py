@@ -11,6 +11,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import weakref
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
@@ -25,7 +27,8 @@ from streamnorm.errors import RecordingError, UsageError
 from streamnorm.framing.aws import write_frame
 from streamnorm.framing.sse import SSE, read
 from streamnorm.takes.format import parse_take, read_take
-from streamnorm.takes.recorder import Recorder
+from streamnorm.takes.recorder import MOST, Recorder
+from streamnorm.takes.writer import Writer
 from streamnorm.testing import call, say, script, think
 from tests.conftest import CALLING, over_takes, some
 
@@ -174,7 +177,13 @@ def test_any_lines_in_any_chunking_are_read_back(tmp_path_factory, rows, last, d
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
     chunks = [wire[a:b] for a, b in zip([0, *cuts], [*cuts, len(wire)], strict=True)]
     folder = tmp_path_factory.mktemp("takes")
-    file = Path(record(folder, chunks).path)
+    tape = Recorder.open(folder, provider="openai_chat", seed="s", clock=clock())
+    for chunk in chunks:
+        tape.chunk(chunk)
+        if data.draw(st.booleans()):
+            tape.flush()
+    tape.close(finished=True)
+    file = Path(tape.path)
     take = read_take(file)
     assert undisguised(take.wire) == undisguised(wire)
     assert take.finished
@@ -254,6 +263,8 @@ def test_no_canary_is_found_wherever_it_was_planted(tmp_path, caplog, number):
     tape = Recorder.open(tmp_path, provider="openai_chat", seed="s", **options)
     for at in range(len(wire)):
         tape.chunk(wire[at : at + 1])
+        if number % 3 == 0 or (number % 3 == 1 and at % 7 == 0):
+            tape.flush()  # a secret may begin in what is written and end in what is not
     tape.chunk(Odd(secret))  # the recording fails, and the error names the value
     assert tape.failed
     assert "recorder.failed" in caplog.text
@@ -387,6 +398,9 @@ chunks = script(say("Hello there"), call("f", city="Oslo")).chunks(sys.argv[2])
 tape = Recorder.open(sys.argv[1], provider=sys.argv[2], seed="s", secrets=["opensesame"])
 for chunk in chunks[: int(sys.argv[3])]:
     tape.chunk(chunk)
+tape.flush()
+for chunk in chunks[int(sys.argv[3]) :]:
+    tape.chunk(chunk)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -400,8 +414,179 @@ def test_a_killed_process_leaves_a_readable_beginning(tmp_path, provider, chunks
     take = read_take(file)
     said = script(say("Hello there"), call("f", city="Oslo")).chunks(provider)
     assert not take.finished
-    assert take.wire == b"".join(said[:chunks])
-    assert events_of(provider, take.wire)[-1].kind == "failed"
+    assert take.wire.startswith(b"".join(said[:chunks]))  # what was flushed, and perhaps more
+    assert b"".join(said).startswith(take.wire)
+    if take.wire != b"".join(said):
+        assert events_of(provider, take.wire)[-1].kind == "failed"
+
+
+ENDED = """
+import os, sys, threading
+from streamnorm import Recorder
+from streamnorm.testing import script, say, call
+chunks = script(say("Hello there"), call("f", city="Oslo")).chunks("anthropic")
+tape = Recorder.open(sys.argv[1], provider="anthropic", seed="s")
+for chunk in chunks[:3]:
+    tape.chunk(chunk)
+if sys.argv[2] == "exit":  # with somebody who holds it to the last
+    threading.Thread(target=lambda: threading.Event().wait(tape and None), daemon=True).start()
+    sys.exit(0)
+if sys.argv[2] == "error":
+    raise KeyError
+child = os.fork()  # as multiprocessing does: both would write what waits
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+for chunk in chunks[3:]:
+    tape.chunk(chunk)
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "error", "fork"])
+def test_a_process_that_ends_leaves_all_that_came(tmp_path, how):
+    file = tmp_path / "a.sse"
+    command = [sys.executable, "-c", ENDED, file, how]
+    subprocess.run(command, check=False, capture_output=True, timeout=60)
+    said = script(say("Hello there"), call("f", city="Oslo")).chunks("anthropic")
+    take = read_take(file)
+    assert take.wire == b"".join(said if how == "fork" else said[:3])
+    assert not take.finished
+
+
+# --- when it is written ---------------------------------------------------------------------------
+
+
+class Told(Recorder):
+    """Says when it was flushed, and by whom."""
+
+    flushed: threading.Event
+    by: str
+
+    def flush(self) -> None:
+        super().flush()
+        self.by = threading.current_thread().name
+        self.flushed.set()
+
+
+def test_what_came_is_written_a_moment_later_by_another_thread(tmp_path):
+    tape = Told.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    for _ in range(2):  # … and so is what comes after that
+        tape.flushed = threading.Event()
+        tape.chunk(CHAT)
+        assert tape.flushed.wait(60)
+        assert tape.by == "streamnorm-takes"
+    assert read_take(tape.path).wire == CHAT * 2
+    tape.close(finished=True)
+
+
+def test_what_waits_is_bounded(tmp_path):
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    chunk = b"data: " + b"x" * 8000 + b"\n\n"
+    for n in range(1, 40):
+        tape.chunk(chunk)
+        assert len(read_take(tape.path).wire) >= n * len(chunk) - MOST
+    tape.close(finished=True)
+
+
+def test_a_recorder_that_is_dropped_has_written_what_came(tmp_path):
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape.chunk(CHAT)
+    del tape
+    assert read_take(tmp_path / "a.sse").wire == CHAT
+
+
+def test_chunks_that_come_while_others_are_written_are_all_written_in_their_order(tmp_path):
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    chunks = [b"data: %d\n\n" % n for n in range(20_000)]
+    over = threading.Event()
+
+    def flush() -> None:
+        while not over.is_set():
+            tape.flush()
+
+    threads = [threading.Thread(target=flush) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for chunk in chunks:
+        tape.chunk(chunk)
+    over.set()
+    for thread in threads:
+        thread.join()
+    tape.close(finished=True)
+    assert read_take(tape.path).wire == b"".join(chunks)
+
+
+def test_the_marks_are_those_of_the_chunks_whenever_they_are_written(tmp_path):
+    chunks = [CHAT, CHAT[:20], CHAT[20:], b": keep-alive\n\n", CHAT[:-1], CHAT[-1:] + CHAT] * 5
+    files = []
+    for number, every in enumerate([1, 2, 5, 100]):
+        tape = Recorder.open(
+            tmp_path / f"{number}.sse", provider="openai_chat", seed="s", clock=clock()
+        )
+        for n, chunk in enumerate(chunks, 1):
+            tape.chunk(chunk)
+            if n % every == 0:
+                tape.flush()
+        tape.close(finished=True)
+        files.append(Path(tape.path).read_bytes())
+    assert set(files) == {files[0]}
+    assert len(parse_take(files[0]).chunks) > 20
+
+
+def test_the_thread_ends_when_there_is_nothing_to_write():
+    class Owner:
+        def __init__(self) -> None:
+            self.thread: threading.Thread | None = None
+            self.done = threading.Event()
+
+        def flush(self) -> None:
+            self.thread = threading.current_thread()
+            self.done.set()
+
+        def unlock(self) -> None: ...
+
+    writer = Writer(delay=0, patience=0)
+    for _ in range(3):
+        owner = Owner()
+        writer.soon(owner)
+        assert owner.done.wait(60)
+        assert owner.thread is not None
+        owner.thread.join(60)
+        assert not owner.thread.is_alive()
+
+
+def test_the_thread_keeps_no_recorder():
+    class Owner:
+        def flush(self) -> None:
+            raise AssertionError("it is gone")
+
+        def unlock(self) -> None: ...
+
+    writer = Writer(delay=0.05, patience=0)
+    owner = Owner()
+    gone = weakref.ref(owner)
+    writer.soon(owner)
+    del owner
+    assert gone() is None
+
+
+def test_a_recording_that_is_interrupted_while_it_is_written_is_not_finished(tmp_path, monkeypatch):
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape.chunk(CHAT)
+    tape.flush()
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    tape.chunk(CHAT)
+    monkeypatch.setattr(os, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tape.flush()
+    monkeypatch.undo()
+    tape.chunk(CHAT)
+    tape.close(finished=True)
+    take = read_take(tape.path)
+    assert (take.wire, take.finished) == (CHAT, False)
 
 
 def test_every_beginning_of_a_recording_is_readable(tmp_path):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm.takes.redact import (
+    MANY,
     Redactor,
     bare_url,
     kept_headers,
@@ -138,6 +139,56 @@ def test_json_stays_json(secret, wire):
     assert clean != wire
     assert len(clean) == len(wire)
     json.loads(clean)
+
+
+# --- many bytes at once ---------------------------------------------------------------------------
+
+EVENT = b'data: {"id":"chatcmpl-1","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}\n\n'
+BLOCK = MANY + 100
+PLANTED = [
+    ("opensesame", []),
+    ("opensesame", ["opensesame"]),
+    ('"quoted', ['"quoted']),
+    ('op"en"sesame', ['op"en"sesame']),
+    ("\\u006fpensesame", ["opensesame"]),
+    ("sk-proj-" + "a1" * 20, []),
+    ("Bearer " + "Zm9vYmFyYmF6cXV4", []),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig", ["opensesame"]),
+]
+
+
+def redacted(secrets: list[str], wire: bytes, size: int) -> bytes:
+    redactor = Redactor(secrets)
+    blocks = [wire[at : at + size] for at in range(0, len(wire), size)]
+    return b"".join(map(redactor.feed, blocks)) + redactor.flush()
+
+
+@pytest.mark.parametrize(("text", "secrets"), PLANTED)
+@pytest.mark.parametrize("where", ["start", "end of a block", "beginning of a block", "middle"])
+def test_many_bytes_at_once_are_redacted_like_few(text, secrets, where):
+    places = {
+        "start": range(3), "end of a block": range(BLOCK - len(text) - 5, BLOCK, 2),
+        "beginning of a block": range(BLOCK - 3, BLOCK + 9, 2), "middle": range(1000, 1030, 7),
+    }  # fmt: skip
+    filler = EVENT * (2 * BLOCK // len(EVENT))
+    for at in places[where]:
+        wire = filler[:at] + b" " + text.encode() + b" " + filler[at:]
+        few = redacted(secrets, wire, 100)
+        assert redacted(secrets, wire, BLOCK) == few
+        assert len(few) == len(wire)
+        if secrets or text != "opensesame":
+            assert text.encode() not in few
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_no_canary_is_found_in_any_encoding_among_many_bytes(encoding):
+    filler = EVENT * (2 * BLOCK // len(EVENT))
+    for secret in CANARIES[:2]:
+        written = ENCODINGS[encoding](secret).encode()
+        wire = filler[: BLOCK - 10] + written + filler[BLOCK - 10 :]
+        few = redacted([secret], wire, 40)
+        assert few != wire
+        assert redacted([secret], wire, BLOCK) == few
 
 
 def test_only_what_may_begin_a_secret_is_held_back():
