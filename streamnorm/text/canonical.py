@@ -43,12 +43,14 @@ _EASY = frozenset({str, int, bool, type(None)})
 def _is_easy(value: Any) -> bool:
     """Does orjson write this in the same way? Not doubles, and not the order of all keys."""
     kind = type(value)
+    if kind in _EASY:
+        return True
     if kind is dict:
         if not "".join(value).isascii():
             return False
         value = value.values()
     elif kind is not list:
-        return kind in _EASY
+        return False
     return _EASY.issuperset(map(type, value)) or all(map(_is_easy, value))
 
 
