@@ -35,31 +35,11 @@ class Numbers:
         """A piece came that is in no list."""
         self._unnumbered += 1
 
-    @property
-    def due(self) -> int | None:
-        """The number that the next event should have."""
+    def look(self, number: int | None) -> None:
+        """The number of an event off the hot path."""
         between = self._unnumbered + len(self._pieces) - self._pieces_before
         between += self._fragments() - self._fragments_before
-        return None if self._next is None else self._next + between
-
-    @property
-    def last(self) -> int | None:
-        """The number of the last event that was heard; None if they do not count up."""
-        due = self.due
-        return due - 1 if due and self._counts_up else None
-
-    def expect(self, number: int) -> None:
-        """The next event should have this number: another connection told those before it."""
-        self._next, self._counts_up = number, True
-        self.counted()
-
-    def look(self, number: int | None, *, beside: bool = False) -> None:
-        """The number of an event off the hot path. One beside the response may have a number of
-        another row: it counts if it is the one that is due."""
-        due = self.due
-        if beside and number != due:
-            self._next = due
-            return
+        due = None if self._next is None else self._next + between
         self._next = None if number is None else number + 1
         if number is None or due is None:
             return
@@ -67,6 +47,28 @@ class Numbers:
         if number > due or (number < due and self._counts_up):
             self._scribe.note("wire.gap", expected=due, came=number)
             self._calls.taint_open("the wire's own numbering has a hole or goes back")
+
+    def look_beside(self, number: int | None) -> None:
+        """Of an event beside the response, which may have a number of another row: it counts if it is
+        the one that is due."""
+        due = self._due()
+        self._next = due + 1 if due is not None and number == due else due
+
+    def expect(self, number: int) -> None:
+        """The next event should have this number: another connection told those before it."""
+        self._next, self._counts_up = number, True
+        self.counted()
+
+    @property
+    def last(self) -> int | None:
+        """The number of the last event that was heard; None if they do not count up."""
+        due = self._due()
+        return due - 1 if due and self._counts_up else None
+
+    def _due(self) -> int | None:
+        between = self._unnumbered + len(self._pieces) - self._pieces_before
+        between += self._fragments() - self._fragments_before
+        return None if self._next is None else self._next + between
 
     def counted(self) -> None:
         """All that came up to here has its number."""

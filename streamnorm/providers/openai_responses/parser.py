@@ -336,10 +336,6 @@ class ResponsesParser(Parser):
         if isinstance(at, int):
             self._numbers.expect(at + 1)
 
-    def _reach(self, index: int | None) -> None:
-        if index is not None and index >= self._reached:
-            self._reached = index + 1
-
     def _is_retold(self, index: int | None) -> bool:
         """Is this a copy of something that began before this connection did? It was told there."""
         if index is None or index >= self._before:
@@ -390,7 +386,7 @@ class ResponsesParser(Parser):
 
     def _turn_to(self, index: int, at: Any) -> None:
         """Another part's text is told from here on."""
-        self._reach(index)
+        self._reached = max(self._reached, index + 1)
         self._at, self._pieces = index, self._texts.pieces(index, at)
         self._numbers.watch(self._pieces)
         for call in self._places.open_at(index):
@@ -607,18 +603,17 @@ class ResponsesParser(Parser):
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
         """A call of which no more is known than its type and place: see ``_learn``."""
         field, source = tool.ids[0]
-        self._reach(index)
         agent = self._agents.get(index)
         call = self.calls.open(out, kind_of(tool, item), field=field, seen=item, agent=agent)
-        if index is None or index < self._before:
-            self._doubt_beginning(call)
+        if self._before:
+            self._doubt_beginning(call, index)
         if source == "natural":
             call.fallback = field
         self._places.opened(call, tool.type, index, first_text(item.get("id")))
         return call
 
-    def _doubt_beginning(self, call: Call) -> None:
-        if self._before:
+    def _doubt_beginning(self, call: Call, index: int | None) -> None:
+        if index is None or index < self._before:
             self.calls.taint(call, "it began over the connection before this one")
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
@@ -630,7 +625,8 @@ class ResponsesParser(Parser):
     # --- items ----------------------------------------------------------------------------------
 
     def _item_added(self, p: _OfItem, out: Out) -> None:
-        self._reach(p.output_index)
+        if p.output_index is not None and p.output_index >= self._reached:
+            self._reached = p.output_index + 1
         item, _ = self.sound(p.item)
         tool = self._tool_of(item)
         self._speak_of(p, item)
@@ -677,7 +673,8 @@ class ResponsesParser(Parser):
             self._places.remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
-        self._reach(p.output_index)
+        if p.output_index is not None and p.output_index >= self._reached:
+            self._reached = p.output_index + 1
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         self._speak_of(p, item)
@@ -945,6 +942,8 @@ class ResponsesParser(Parser):
 
     def _beside(self, p: _Beside, out: Out) -> None:
         """No event of ours says it: passed on whole."""
+        self._numbers.look_beside(p.sequence_number)
+        self._numbers.counted()
         said = {f: v for f in p.__struct_fields__ if (v := getattr(p, f)) is not None}
         out.append(Unrecognized(_kind(p), {"type": _kind(p), **said}))
 
@@ -1105,7 +1104,9 @@ def payload_types(rows: tuple[Row, ...]) -> dict[type, Handler]:
             row.kind, (), bases=(row.payload,), forbid_unknown_fields=True, gc=False,
             tag=row.kind, tag_field="type",
         )  # fmt: skip
-        kinds[tagged], OF[tagged], STATUS[tagged] = _number_and(row.handler), row.of, row.status
+        is_beside = row.payload is _Beside  # its number may be of another row
+        kinds[tagged] = row.handler if is_beside else _number_and(row.handler)
+        OF[tagged], STATUS[tagged] = row.of, row.status
     return kinds
 
 
@@ -1113,7 +1114,7 @@ def _number_and(handler: Handler) -> Handler:
     """The handler, behind a look at the number of its event."""
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
-        parser._numbers.look(payload.sequence_number, beside=isinstance(payload, _Beside))
+        parser._numbers.look(payload.sequence_number)
         handler(parser, payload, out)
         parser._numbers.counted()
 
