@@ -558,9 +558,8 @@ class _Enveloped(Parser):
         return BedrockParser.framer(start, limit)
 
     def hear(self, data: bytes, event: str, out: Out) -> None:
-        if data.startswith((b'{"chunk":', b'{":')):
+        if data.startswith(b'{":'):
             _outside(data)
-            self._doubt(None, "a chunk could not be unpacked")
         try:
             data = self._without_metrics(data) if METRICS.encode() in data else data
             data = _as_chat(data) if _is_odd_chat(data) else data
