@@ -598,12 +598,7 @@ def _outside(data: bytes) -> None:
 
 
 def _around(wire: type[Parser]) -> type[Parser]:
-    def decode(data: bytes) -> Any:
-        if METRICS.encode() in data or _is_odd_chat(data):
-            raise msgspec.DecodeError("the service added to it: to be read with care")
-        return wire.decode(data)
-
-    return type(f"Enveloped{wire.__name__}", (_Enveloped, wire), {"decode": staticmethod(decode)})
+    return type(f"Enveloped{wire.__name__}", (_Enveloped, wire), {})
 
 
 # Chat as the service writes it for some models: whole messages, and another word for the end.
