@@ -375,6 +375,10 @@ UNIONS: tuple[Union, ...] = (
     event_fields("openai", _RESPONSES, "ResponseStreamEvent", "openai_responses", _P),
     events_of("openai", _BETA, "BetaResponseStreamEvent", "openai_responses", _P, "type"),
     event_fields("openai", _BETA, "BetaResponseStreamEvent", "openai_responses", _P),
+    events_of("openai", _RESPONSES, "ResponsesServerEvent", "openai_responses", _P, "type"),
+    event_fields("openai", _RESPONSES, "ResponsesServerEvent", "openai_responses", _P),
+    events_of("openai", _BETA, "BetaResponsesServerEvent", "openai_responses", _P, "type"),
+    event_fields("openai", _BETA, "BetaResponsesServerEvent", "openai_responses", _P),
     *(
         tagged("openai", module, name, "openai_responses", items_of(_P))
         for module, name in (

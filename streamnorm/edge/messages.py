@@ -28,6 +28,7 @@ from .sources import Facts, Item, Source, as_item, facts_of, is_transport, sourc
 __all__ = ["Lost", "messages_of"]
 
 _CLOSED_WELL = {1000, 1001}
+_GOOD_ENDS = {"ConnectionClosedOK", "EndOfStream"}
 # What gives one message, in the order in which it is looked for: the SDK's own, where the bytes are
 # exact; websockets; trio-websocket; aiohttp and httpx-ws.
 _RECEIVERS = ("recv_bytes", "recv", "get_message", "receive")
@@ -173,7 +174,7 @@ def _lost(error: Exception) -> Lost:
 def _is_good_end(error: Exception) -> bool:
     own = vars(error)  # not by attribute: there are some that warn
     code = own.get("code", getattr(own.get("reason"), "code", None))
-    return type(error).__name__ == "ConnectionClosedOK" or code in _CLOSED_WELL
+    return type(error).__name__ in _GOOD_ENDS or code in _CLOSED_WELL
 
 
 def _facts(socket: Any) -> Facts:

@@ -15,6 +15,7 @@ cancelled is over, and so is the session then.
 from __future__ import annotations
 
 import os
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,7 @@ class Session:
         self._router = Router(provider, limits=self._limits)
         self._new: deque[LaneStream] = deque()  # that nobody has taken yet
         self._lanes: dict[int, _Lane] = {}  # by the number of their stream
+        self._given: weakref.WeakSet[_Lane] = weakref.WeakSet()  # all that somebody still has
         self._notices: deque[tuple[str | None, Unrecognized]] = deque()
         self._sizes: deque[int] = deque()  # of those
         self.unread = 0  # bytes that wait …
@@ -202,6 +204,8 @@ class Session:
         self._source.close()
 
     def _stop(self) -> None:
+        for lane in self._given:
+            lane.closable = False  # closed with the session: nothing to warn about
         if not self._over:
             self._end(CutShort("cancelled", "the session was closed"))
             self._untold = False
@@ -287,6 +291,7 @@ class Session:
     def _begin(self, move: Move) -> object:
         assert move.stream is not None
         lane = self._lanes[move.stream] = _Lane(self, self._source, move)
+        self._given.add(lane)
         seed = seed_of(self._reading.seed, move.stream)
         self._new.append(LaneStream(lane, self.provider, self._reading.with_seed(seed)))
         return self._wake(self)

@@ -62,7 +62,7 @@ def test_every_row_has_a_level_and_a_sentence(name: str):
     assert len(note.sentence.split()) >= 4
     assert not note.sentence.endswith(".")
     family, _, what = name.partition(".")
-    assert family in {"call", "args", "result", "wire", "stream", "finish"}
+    assert family in {"call", "args", "result", "wire", "stream", "session", "finish"}
     assert what
 
 

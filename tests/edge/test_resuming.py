@@ -1,0 +1,199 @@
+"""``connect(after=…, resumes=…)``: an answer that is cut is asked for again, from where it was cut."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from streamnorm import Normalizer, connect
+from streamnorm.errors import ProviderError, UsageError
+from streamnorm.events import Event, Failed, Finish, TextDelta, ToolCall
+from tests.conftest import RECORDINGS, frames_of, load, run
+from tests.edge.servers import Answer, Provider, Request
+
+PATH = "/v1/responses"
+TAKE = RECORDINGS / "openai_responses" / "parallel_calls.sse"
+SEED, BODY = load(TAKE)[0].seed, load(TAKE)[1]
+FRAMES = frames_of(BODY)
+WHOLE = run("openai_responses", [BODY], seed=SEED)
+BODY_ASKED = {"model": "m", "stream": True, "background": True}
+NUMBERS = [json.loads(f.partition(b"data: ")[2])["sequence_number"] for f in FRAMES]
+
+
+def leg(cut: int, then: str = "cut", begin: int = 0) -> Answer:
+    return Answer(FRAMES[begin:cut], then=then)
+
+
+class Keeping:
+    """A provider that keeps the answer: it is cut at these events, and told from any on."""
+
+    def __init__(self, *cuts: int, overlap: int = 0, then: str = "cut") -> None:
+        self.cuts, self.overlap, self.then = list(cuts), overlap, then
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+
+    def __call__(self, request: Request) -> Answer:
+        where = urlsplit(request.path)
+        query = {key: values[0] for key, values in parse_qs(where.query).items()}
+        self.asked.append((request.method, where.path, query))
+        begin = int(query["starting_after"]) + 1 - self.overlap if "starting_after" in query else 0
+        cut = self.cuts.pop(0) if self.cuts else len(FRAMES)
+        half = [FRAMES[cut][:40]] if cut < len(FRAMES) and self.then == "cut" else []
+        return Answer(
+            [*FRAMES[max(0, begin) : cut], *half], then="end" if cut == len(FRAMES) else self.then
+        )
+
+
+@pytest.mark.parametrize("overlap", [0, 2, 100])
+@pytest.mark.parametrize("then", ["cut", "end", "reset"])
+async def test_a_stream_goes_on_over_as_many_connections_as_it_takes(overlap: int, then: str):
+    keeping = Keeping(5, 11, 16, overlap=overlap, then=then)
+    with Provider(keeping) as server:
+        stream = connect(
+            server.url + PATH + "?v=1", json=BODY_ASKED, resumes=3, seed=SEED, retries=0
+        )
+        assert [event async for event in stream] == WHOLE
+    id = WHOLE[0].response_id
+    assert keeping.asked[0] == ("POST", PATH, {"v": "1"})
+    for asked in keeping.asked[1:]:
+        number = asked[2]["starting_after"]
+        query = {"stream": "true", "starting_after": number, "v": "1"}
+        assert asked == ("GET", f"{PATH}/{id}", query)
+    assert len(keeping.asked) == 4
+    assert [r.body for r in server.requests[1:]] == [b""] * 3
+    assert stream.notes["stream.resumed"] == 3
+
+
+async def test_what_follows_a_cursor_can_be_asked_for_by_another_program():
+    with Provider(Keeping(9, overlap=3)) as server:
+        first = [e async for e in connect(server.url + PATH, json=BODY_ASKED, seed=SEED)]
+        assert isinstance(first[-1], Failed)
+    cursor = cursor_of(FRAMES[:9])
+    keeping = Keeping(overlap=3)
+    with Provider(keeping) as server:
+        stream = connect(server.url + PATH, json=BODY_ASKED, after=cursor, seed=SEED)
+        second = [event async for event in stream]
+    assert keeping.asked[0][0] == "GET"
+    assert isinstance(second[-1], Finish)
+    assert said(first) + said(second) == said(WHOLE)
+    assert sorted(calls(first) + calls(second)) == sorted(calls(WHOLE))
+    assert stream.notes["stream.overlap"] == 3
+
+
+def cursor_of(frames: list[bytes]) -> str:
+    pipe = Normalizer("openai_responses")
+    pipe.feed(b"".join(frames))
+    assert pipe.cursor is not None
+    return pipe.cursor
+
+
+def said(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def calls(events: list[Event]) -> list[tuple[str, str]]:
+    return [(e.id, json.dumps(e.arguments)) for e in events if isinstance(e, ToolCall)]
+
+
+async def test_the_cursor_of_a_stream_that_was_cut_is_where_it_was_cut():
+    for cut in (3, 9, 12):
+        with Provider(leg(cut)) as server:
+            stream = connect(server.url + PATH, json=BODY_ASKED)
+            assert isinstance([event async for event in stream][-1], Failed)
+        assert stream.cursor == cursor_of(FRAMES[:cut])
+        assert stream.cursor.split(":")[2] == str(NUMBERS[cut - 1])
+
+
+async def test_without_being_asked_a_stream_that_is_cut_fails():
+    keeping = Keeping(5)
+    with Provider(keeping) as server:
+        events = [e async for e in connect(server.url + PATH, json=BODY_ASKED)]
+    assert isinstance(events[-1], Failed)
+    assert len(keeping.asked) == 1
+
+
+async def test_it_resumes_no_more_often_than_asked():
+    keeping = Keeping(5, 8, 11)
+    with Provider(keeping) as server:
+        events = [
+            e async for e in connect(server.url + PATH, json=BODY_ASKED, resumes=2, retries=0)
+        ]
+    assert isinstance(events[-1], Failed)
+    assert (events[-1].reason, len(keeping.asked)) == ("transport", 3)
+
+
+async def test_an_answer_that_is_not_kept_is_told_as_the_lost_connection_that_it_is():
+    refused = Answer(
+        [b'{"error":{"message":"Not kept."}}'],
+        status=400,
+        headers={"content-type": "application/json"},
+    )
+    with Provider([leg(5), refused]) as server:
+        events = [e async for e in connect(server.url + PATH, json=BODY_ASKED, resumes=1)]
+    assert (events[-1].kind, events[-1].reason) == ("failed", "transport")
+    assert [request.method for request in server.requests] == ["POST", "GET"]
+
+
+async def test_a_cursor_whose_answer_is_gone_is_refused_in_the_providers_words():
+    gone = Answer(
+        [b'{"error":{"message":"Gone."}}'], status=404, headers={"content-type": "application/json"}
+    )
+    with Provider(gone) as server, pytest.raises(ProviderError, match=r"Gone\."):
+        [e async for e in connect(server.url + PATH, after="openai_responses:r:1:0")]
+
+
+async def test_a_wire_without_places_is_not_asked_again():
+    anthropic = RECORDINGS / "anthropic" / "parallel_calls.sse"
+    body = load(anthropic)[1]
+    with Provider(Answer([body[:600]], then="cut")) as server:
+        stream = connect(server.url + "/v1/messages", json={}, resumes=5)
+        assert isinstance([event async for event in stream][-1], Failed)
+    assert len(server.requests) == 1
+
+
+async def test_an_interaction_is_resumed_by_the_id_of_its_last_event():
+    take, body = load(RECORDINGS / "gemini_interactions" / "event_ids.sse")
+    frames = frames_of(body)
+
+    def answer(request: Request) -> Answer:
+        if request.method == "POST":
+            return Answer(frames[:7], then="cut")
+        return Answer(frames[7:])
+
+    with Provider(answer) as server:
+        url = server.url + "/v1beta/interactions"
+        stream = connect(url, json={}, resumes=1, seed=take.seed)
+        events = [event async for event in stream]
+    assert events == run("gemini_interactions", [body], seed=take.seed)
+    last = json.loads(frames[6].partition(b"data: ")[2])["event_id"]
+    asked = urlsplit(server.requests[1].path)
+    assert asked.path == f"/v1beta/interactions/{events[0].response_id}"
+    assert parse_qs(asked.query) == {"stream": ["true"], "last_event_id": [last]}
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"after": "x"}, "is no cursor"),
+        (
+            {"after": "anthropic:m:1:0", "provider": "anthropic"},
+            "'anthropic' cannot be resumed; those that can",
+        ),
+        ({"resumes": 1, "record": "take.sse"}, "record= or resumes=, not both"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_sent(options: dict[str, Any], complaint: str):
+    with pytest.raises(UsageError, match=complaint):
+        connect("http://127.0.0.1:9" + PATH, **options)
+
+
+async def test_a_second_leg_can_be_recorded(tmp_path: Path):
+    keeping = Keeping()
+    with Provider(keeping) as server:
+        path = tmp_path / "rest.sse"
+        stream = connect(server.url + PATH, after=cursor_of(FRAMES[:9]), record=path)
+        assert isinstance([event async for event in stream][-1], Finish)
+    assert load(path)[1] == b"".join(FRAMES[9:])
