@@ -22,6 +22,7 @@ examples:
   streamnorm replay recordings/anthropic/parallel_calls.sse
   streamnorm replay recordings/gemini/thinking.sse --pace 1         as it arrived
   streamnorm replay answer.sse --provider openai_chat --json | jq 'select(.kind == "tool_call")'
+  streamnorm replay ~/.codex/sessions/…/rollout-….jsonl             what an agent program saved
   curl -N ... > answer.sse && streamnorm replay answer.sse          any response body is a take
 
 exit codes: 0 finished, 2 usage or no readable take, 3 the stream failed or a call broke
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.log)
     take = _take(args.file)
     _mention(take, args)
+    if (told := _as_session(take, args)) is not None:
+        return told
     return _as_json(take, args) if args.json else _as_view(take, args)
 
 
@@ -121,6 +124,31 @@ def _as_json(take: Take, args: argparse.Namespace) -> int:
             sys.stdout.write(escape_json(event_to_json(event).decode()) + "\n")
         sys.stdout.flush()
     return 3 if trouble else 0
+
+
+def _as_session(take: Take, args: argparse.Namespace) -> int | None:
+    """The streams of an agent program one after the other; None if it is no such session."""
+    from ..events import event_to_json
+    from ..text.shown import clean, escape_json
+    from .play import programs_streams
+    from .style import style_for
+    from .view import View
+
+    streams = programs_streams(take, args.provider)
+    if streams is None:
+        return None
+    for number, (lane, events, notes) in enumerate(streams, start=1):
+        if args.json:
+            lines = (escape_json(event_to_json(event).decode()) for event in events)
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            continue
+        whose = "" if lane is None else f", agent {clean(lane)}"
+        print(f"\n── {number} of {len(streams)}{whose}")
+        view = View(sys.stdout, style_for(sys.stdout, args.color))
+        for event in events:
+            view.show(event)
+        view.notes(notes)
+    return 3 if any(is_trouble(e) for _, events, _ in streams for e in events) else 0
 
 
 def _as_view(take: Take, args: argparse.Namespace) -> int:

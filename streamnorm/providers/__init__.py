@@ -55,9 +55,9 @@ class _Providers(Mapping[str, Provider]):
     def __getitem__(self, name: str) -> Provider:
         if name == AUTO:
             raise KeyError(name)
-        if name not in _NAMES:
-            return _plugins.rows()[name]
-        return _program(name)
+        if name in _NAMES or name in PROGRAMS:  # those are found, and not listed
+            return _own(name)
+        return _plugins.rows()[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from _NAMES
@@ -101,20 +101,20 @@ def provider_row(name: str) -> Provider:
     'Anthropic Messages'
     """
     try:
-        return _program(name) if name in PROGRAMS else PROVIDERS[name]
+        return PROVIDERS[name]
     except KeyError:
         why = _plugins.broken.get(name, f"there are: {', '.join(PROVIDERS)}, or {AUTO!r}")
         raise UnknownProvider(f"no provider {name!r}; {why}") from None
 
 
-def _program(name: str) -> Provider:
+def _own(name: str) -> Provider:
     row: Provider = import_module(f".{name}", __name__).PROVIDER
     return row
 
 
 def programs() -> tuple[Provider, ...]:
     """The rows of agent programs."""
-    return tuple(map(_program, PROGRAMS))
+    return tuple(map(_own, PROGRAMS))
 
 
 def parsers_of(name: str) -> tuple[type[Parser], ...]:

@@ -406,7 +406,7 @@ def test_providers_lists_every_provider(capsys):
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "wire", "framing", "cannot", "serves"]
     assert [row.split()[0] for row in rows] == list(PROVIDERS)
-    assert " serve connect " in rows[list(PROVIDERS).index("bedrock")]
+    assert " serve multiplex connect " in rows[list(PROVIDERS).index("bedrock")]
 
 
 def test_the_demo_ends_with_a_table_of_the_calls_of_each_provider(capsys):

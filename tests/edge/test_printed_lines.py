@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
+from streamnorm import replay
 from streamnorm.sessions import session
 from tests.conftest import RECORDINGS, calls_of
 from tests.providers.test_programs import lines, told
@@ -82,6 +83,21 @@ def test_a_line_longer_than_a_pipe_is_one_line(tmp_path):
 def test_the_path_of_a_saved_session(printed):
     with session(printed, seed="tests") as streams:
         assert [(stream.lane, list(stream)) for stream in streams] == EXPECTED
+
+
+def test_each_answer_of_a_session_can_be_kept_as_a_take(printed, tmp_path):
+    folder = tmp_path / "takes"
+    folder.mkdir()
+    with session(printed, record=folder) as streams:
+        found = [list(stream) for stream in streams]
+    takes = sorted(folder.iterdir())
+    assert len(takes) == len(found) == 3
+    again = [list(replay(path)) for path in takes]
+    assert sorted(e.id for events in again for e in calls_of(events)) == sorted(
+        e.id for events in found for e in calls_of(events)
+    )
+    assert {events[0].provider for events in again} == {"claude_code"}
+    assert [events[-1].kind for events in again] == ["finish"] * 3
 
 
 # --- the agent SDK --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streamnorm.core.calls import TABLE, State
-from streamnorm.providers import PROVIDERS
+from streamnorm.providers import PROGRAMS, PROVIDERS
 from tests.conftest import ROOT
 from tools import states, wires
 from tools.documents import cell, main_of, makers
@@ -105,7 +105,7 @@ def test_every_link_of_a_document_leads_somewhere():
 
 def test_there_is_a_page_for_every_provider_and_no_other():
     pages = {path.stem for path in wires.OUT.glob("*.md")}
-    assert pages == {"README", *PROVIDERS}
+    assert pages == {"README", *PROVIDERS, *PROGRAMS}
 
 
 def test_every_wire_type_is_on_the_page_of_its_provider():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamnorm import Normalizer
 from streamnorm.events import Failed, Finish
 from streamnorm.providers.claude_code.parser import KNOWN
 from tests.conftest import broken_of, calls_of, text_of
@@ -149,6 +150,17 @@ def test_an_agent_below_is_over_when_the_call_that_it_is_has_its_result():
     ]  # fmt: skip
     below = streams[1][1]
     assert {e.agent for e in below if e.kind == "text_delta"} == {"t"}
+
+
+def test_one_pipe_alone_does_not_mix_two_agents():
+    other = [start("msg_2", "t"), event({"type": "content_block_delta", "index": 0,
+             "delta": {"type": "input_json_delta", "partial_json": "}"}}, "t")]  # fmt: skip
+    lines = [start(), opened("a"), piece('{"command":"x"}'), *other, STOP, DELTA, OVER, result("a")]
+    pipe = Normalizer("claude_code")
+    events = [e for line in lines for e in pipe.feed_payload(line)] + pipe.close()
+    assert [c.arguments for c in calls_of(events)] == [{"command": "x"}]
+    assert events[-1].kind == "finish"
+    assert pipe.notes["stream.of_another"] == 2
 
 
 def test_an_agent_in_the_background_is_over_when_that_is_said():

@@ -141,6 +141,14 @@ def test_a_rollout_without_marks_is_cut_at_the_next_context():
     assert first[1][0].model == "m"
 
 
+def test_in_a_rollout_without_marks_the_next_context_is_the_end_of_a_turn():
+    context = {"type": "turn_context", "payload": {"model": "m"}}
+    call = saved({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"})
+    output = saved({"type": "function_call_output", "call_id": "c", "output": "ok"})
+    first, _ = told("codex", [context, call, output, context, saved(SAID)])
+    assert first[1][-1] == Finish("stop", "completed")
+
+
 def test_a_rollout_without_marks_that_ends_behind_a_call_was_cut():
     context = {"type": "turn_context", "payload": {"model": "m"}}
     call = saved({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"})
@@ -153,7 +161,7 @@ def test_what_the_program_adds_to_an_item_is_no_input_of_a_call():
     output = {"type": "function_call_output", "call_id": "c", "output": "ok", **added}
     begun = happened("task_started", turn_id="t")
     events = one([begun, saved(call), saved(output), happened("task_complete", turn_id="t")])
-    assert [c.arguments for c in calls_of(events)] == [{}]
+    assert [(c.arguments, c.echo) for c in calls_of(events)] == [({}, None)]
     assert broken_of(events) == []
 
 

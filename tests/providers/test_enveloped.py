@@ -67,6 +67,25 @@ def test_stretches_of_a_body_are_told_as_it_is_alone(wire):
         assert tr("bedrock", b"".join(parts)) == expected
 
 
+def test_the_last_event_of_a_body_may_lack_its_blank_line():
+    body = script(say("Hi."), finish()).bytes("tgi").rstrip(b"\n")
+    parts = b"".join(frame("PayloadPart", piece) for piece in rechunked(body, (50,)))
+    assert tr("bedrock", parts)[-1].kind == "finish"
+
+
+def test_chat_in_the_words_of_the_service_is_chat():
+    def said(reason: str | None, **message: Any) -> bytes:
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "stop_reason": reason}
+        return chunk({"choices": [choice]})
+
+    asked = {"id": "c1", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    events = tr(
+        "bedrock", said(None, content="Hi.") + said("tool_calls", content="", tool_calls=[asked])
+    )
+    assert (text_of(events), events[-1]) == ("Hi.", Finish("tool_calls", "tool_calls"))
+    assert [(c.id, c.arguments) for c in calls_of(events)] == [("c1", {"a": 1})]
+
+
 def test_lines_of_json_in_stretches_are_read_as_lines():
     lines = b"".join(
         line + b"\n" for line in payloads(script(say("Hi."), finish()).bytes("openai_chat"))
@@ -89,6 +108,7 @@ def test_an_exception_fails_whatever_is_inside(wire, code, retryable):
     body = script(say("Hi."), call("f", a="a" * 40), cut(inside="call")).bytes(wire)
     frames = [*map(chunk, payloads(body)), frame(code, {"message": "no"}, "exception")]
     events = tr("bedrock", b"".join(frames))
+    assert tr("auto", b"".join(frames)) == events
     assert events[-1] == Failed("provider_error", "no", retryable, code)
     assert calls_of(events) == []
     assert [b.reason for b in broken_of(events)] == ["provider_error"]
@@ -137,6 +157,13 @@ def test_the_text_of_an_agent_and_what_it_cites():
     assert text_of(events) == "High wäter."
     assert [e.payload for e in events if e.kind == "citation"] == cited["citations"]
     assert events[-1].kind == "finish"
+
+
+def test_an_agent_that_answers_with_json_and_cites_has_said_text():
+    assert (
+        text_of(tr("bedrock", chunk(b'{"tide": 4}', attribution={"citations": []})))
+        == '{"tide": 4}'
+    )
 
 
 def test_an_agent_that_says_nothing_before_an_exception_has_failed():

@@ -609,9 +609,8 @@ class _Enveloped(Parser):
         return BedrockParser.framer(start, limit)
 
     def hear(self, data: bytes, event: str, out: Out) -> None:
-        if data.startswith((b'{"chunk":', b'{":')):
+        if data.startswith(b'{":'):
             _outside(data)
-            self._doubt(None, data, "a chunk could not be unpacked")
         try:
             data = self._without_metrics(data) if METRICS.encode() in data else data
             data = _as_chat(data) if _is_odd_chat(data) else data
@@ -650,12 +649,7 @@ def _outside(data: bytes) -> None:
 
 
 def _around(wire: type[Parser]) -> type[Parser]:
-    def decode(data: bytes) -> Any:
-        if METRICS.encode() in data or _is_odd_chat(data):
-            raise msgspec.DecodeError("the service added to it: to be read with care")
-        return wire.decode(data)
-
-    return type(f"Enveloped{wire.__name__}", (_Enveloped, wire), {"decode": staticmethod(decode)})
+    return type(f"Enveloped{wire.__name__}", (_Enveloped, wire), {})
 
 
 # Chat as the service writes it for some models: whole messages, and another word for the end.
