@@ -40,6 +40,7 @@ _NAMES = (
     "bedrock",
     "gemini_interactions",
     "tgi",
+    "dashscope",
 )
 _plugins = Plugins((AUTO, *_NAMES))
 
