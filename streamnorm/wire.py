@@ -256,7 +256,7 @@ class Wire:
 
     @property
     def container(self) -> str:
-        """The field of the body that ``calls`` and ``results`` are added to.
+        """The field of the body that ``calls`` and ``results`` are added to; a dot leads into a field.
 
         >>> provider("openai_responses").container
         'input'

@@ -100,6 +100,14 @@ def over_takes(name: str = "path", *, quick: int = 1000) -> pytest.MarkDecorator
     return pytest.mark.parametrize(name, some(take_paths(), quick), ids=take_id)
 
 
+def entries_of(provider: str, body: dict[str, Any]) -> Any:
+    """What the container of a request holds."""
+    held: Any = body
+    for step in PROVIDERS[provider].container.split("."):
+        held = held[step]
+    return held
+
+
 def load(path: Path) -> tuple[Take, bytes]:
     take = read_take(path)
     return take, take.wire

@@ -2,7 +2,7 @@
 
     python -m tools.completeness            N of N for every union; exit 1 if one is not complete
     pip install openai anthropic google-genai azure-ai-projects azure-ai-agentserver-responses \\
-        mistralai cohere ollama botocore groq huggingface-hub claude-agent-sdk
+        mistralai cohere ollama botocore groq huggingface-hub dashscope claude-agent-sdk
 
 In come the types an SDK publishes (unions, literals, enums, models; botocore's service model), out
 goes for each member whether a table, a payload type or a row of ours knows it. Nothing is listed
@@ -31,6 +31,7 @@ from streamnorm.providers.azure_foundry import parser as foundry
 from streamnorm.providers.bedrock import parser as bedrock
 from streamnorm.providers.claude_code import objects as agent_sdk
 from streamnorm.providers.cohere import parser as cohere
+from streamnorm.providers.dashscope import parser as dashscope
 from streamnorm.providers.gemini import parser as gemini
 from streamnorm.providers.gemini_interactions import parser as interactions
 from streamnorm.providers.mistral import parser as mistral
@@ -368,6 +369,7 @@ _MESSAGES, _MESSAGES_BETA = "anthropic.types", "anthropic.types.beta"
 _GENAI, _INTERACTIONS = "google.genai.types", "google.genai.interactions"
 _CHUNK, _GROQ = "openai.types.chat.chat_completion_chunk", "groq.types.chat.chat_completion_chunk"
 _MISTRAL = "mistralai.client.models"
+_DASHSCOPE = "dashscope.api_entities.dashscope_response"
 _P, _F = responses.ResponsesParser, foundry.FoundryParser
 _OVER = {row.status for row in responses.ROWS if row.handler is _P._over and row.status}
 _STATUS = {*interactions.InteractionsParser.REASONS, "cancelled", "failed",
@@ -463,6 +465,9 @@ UNIONS: tuple[Union, ...] = (
     literal("cohere", "cohere", "ChatFinishReason", "cohere", cohere.CohereParser.REASONS),
     model("ollama", "ollama", "ChatResponse", "ollama", ollama.Line),
     model("ollama", "ollama", "GenerateResponse", "ollama", ollama.Line),
+    # DashScope
+    model("dashscope", _DASHSCOPE, "GenerationResponse", "dashscope", dashscope.Answer),
+    model("dashscope", _DASHSCOPE, "MultiModalConversationOutput", "dashscope", dashscope.Output),
     # TGI
     model("huggingface-hub", "huggingface_hub", "TextGenerationStreamOutput", "tgi", tgi.Step),
     literal("huggingface-hub", "huggingface_hub", "TextGenerationOutputFinishReason", "tgi",

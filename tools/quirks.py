@@ -28,6 +28,7 @@ GROUPS = (
     (87, "Gemini"),
     (98, "Ollama, Bedrock, Cohere"),
     (104, "Framing"),
+    (116, "Of single vendors"),
 )
 HEAD = """\
 # Quirks

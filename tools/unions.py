@@ -270,6 +270,7 @@ LEFT: dict[str, str] = {
     "botocore:sagemaker-runtime.ResponseStream": "an envelope: the bytes inside are another wire's",
     "botocore:bedrock-runtime.InvokeModelWithBidirectionalStreamOutput": _VOICE,
     "botocore:bedrock-agent-runtime.*": _SESSIONS,
+    "botocore:bedrock-agentcore.InvokeHarnessStreamOutput": "Converse's; its hooks are passed on whole",
     "botocore:bedrock-agentcore.*": _SESSIONS,
 }  # fmt: skip
 

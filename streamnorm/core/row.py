@@ -101,7 +101,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     framing: str = "SSE"
     lines: bool = False  # its payloads, without their frames, are lines of JSON and no events
     content_type: str = "text/event-stream"
-    container: str = "messages"  # the field of a request that holds the entries
+    container: str = (
+        "messages"  # the field of a request that holds the entries; a dot leads into it
+    )
     tools: bool = True  # it calls tools; else they are a matter of its text
     also: tuple[str, ...] = ()  # more wires under this name; the first payload tells which
     inside: tuple[

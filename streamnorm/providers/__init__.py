@@ -42,6 +42,7 @@ _NAMES = (
     "bedrock",
     "gemini_interactions",
     "tgi",
+    "dashscope",
 )
 # Agent programs speak to a provider, and their output is read: nobody asks them over a wire. They have
 # rows and parsers as providers have, and are tried after all of those.

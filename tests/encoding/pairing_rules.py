@@ -147,6 +147,7 @@ RULES = {
     "openai_chat": _chat,
     "mistral": _chat,
     "mistral_conversations": _conversations,
+    "dashscope": lambda body: _chat(body["input"]),
     "cohere": _chat,
     "ollama": lambda body: _chat(body, by_id=False),
     "openai_responses": _responses,

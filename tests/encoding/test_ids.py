@@ -21,6 +21,7 @@ PATTERNS = {
     "mistral_conversations": r"[a-zA-Z0-9]{9}",
     "bedrock": r"[a-zA-Z0-9_-]{1,64}",
     "cohere": r".+",
+    "dashscope": r".{1,40}",
 }
 
 

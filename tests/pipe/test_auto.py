@@ -16,6 +16,7 @@ from tests.conftest import RECORDINGS, bytewise, calls_of, load, over_takes, pip
 # These speak another provider's wire, so that the first payload cannot tell them from it.
 SPEAK = {
     "mistral": {"openai_chat"},
+    "dashscope": {"dashscope", "openai_responses"},  # an error alone: both word it so
     "tgi": {"tgi", "openai_chat"},  # an error alone: that server words it so on both wires
     "azure_foundry": {"azure_foundry", "openai_responses", "openai_chat"},
     "bedrock": {"bedrock", "anthropic", "openai_chat", "cohere"},  # what is in its envelope
@@ -99,6 +100,7 @@ def test_auto_is_what_no_provider_means():
             {"type": "conversation.response.started", "conversation_id": "c"},
             "mistral_conversations",
         ),
+        ({"output": {"text": "Hi"}, "request_id": "r"}, "dashscope"),
         ({"type": "message-start", "id": "i"}, "cohere"),
         ({"message": {"content": "Hi"}, "done": False}, "ollama"),
         ({"messageStart": {"role": "assistant"}}, "bedrock"),

@@ -146,6 +146,9 @@ NEWER: dict[str, tuple[list[Json], list[str]]] = {
         [{"type": "message.output.delta", "output_index": 40,
           "content": {"type": "teleport", "to": "Höfn"}}],
         ["content/teleport"]),
+    "dashscope": (
+        [{"output": {"choices": [{"message": {"content": [{"type": "teleport", "to": "Höfn"}]}}]}}],
+        ["content/teleport"]),
     "cohere": (
         [{"type": "content-start", "index": 40,
           "delta": {"message": {"content": {"type": "teleport", "to": "Höfn"}}}}],

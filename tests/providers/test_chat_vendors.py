@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, ToolResult, from_messages, provider, repair
+from streamnorm import Conversation, ToolLoop, ToolResult, from_messages, provider, repair
 from streamnorm.events import Citation, Failed, Finish, ReasoningDelta, ToolCall
 from tests.conftest import RECORDINGS, load, run, sse
 
@@ -66,6 +66,21 @@ def test_beside_a_function_of_the_client_each_call_has_its_own_result():
     messages = provider("openai_chat").request(talk)["messages"]
     assert [m.get("tool_call_id") for m in messages] == [None, None, "call_4", calls[1].id]
     assert messages[2]["content"] == '{"search_id": "c7e5"}'
+
+
+async def test_a_loop_runs_no_tool_for_it_and_asks_again():
+    sent: list[Any] = []
+
+    def model(outgoing: Any, tools: Any) -> list[Any]:
+        sent.append(provider("openai_chat").request(outgoing, tools)["messages"])
+        last = told(chunk(content="At 07:40."), chunk("stop"))
+        return heard("builtin_web_search") if len(sent) == 1 else last
+
+    run = ToolLoop(model).run("When?")
+    events = [event async for event in run]
+    assert (run.outcome, run.text) == ("finished", "At 07:40.")
+    assert [message["role"] for message in sent[1]] == ["user", "assistant", "tool"]
+    assert not [event for event in events if event.kind == "tool_started"]
 
 
 def test_other_wires_hear_nothing_of_it():

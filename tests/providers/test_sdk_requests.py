@@ -118,6 +118,30 @@ def mistral_conversations() -> Check:
     return models.ConversationStreamRequest.model_validate
 
 
+def dashscope() -> Check:
+    """Its SDK sends plain dicts: the messages are Chat's, the rest is what its call() knows."""
+    chat = openai_chat()
+    parameters = {
+        "result_format", "incremental_output", "tools", "tool_choice", "max_tokens", "parallel_tool_calls",
+    }  # fmt: skip
+
+    def check(body: dict[str, Any]) -> None:
+        assert set(body) <= {"model", "input", "parameters"}
+        assert set(body["parameters"]) <= parameters
+        tools = {k: v for k, v in body["parameters"].items() if k.startswith("tool")}
+        said = [_as_chat(message) for message in body["input"]["messages"]]
+        chat({"model": body["model"], "messages": said, "stream": True, **tools})
+
+    return check
+
+
+def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(message.get("content"), list):
+        return message
+    assert all(list(part) in (["text"], ["image"]) for part in message["content"])
+    return {**message, "content": "parts"}
+
+
 def cohere() -> Check:
     types = pytest.importorskip("cohere")
     pydantic = pytest.importorskip("pydantic")
@@ -183,6 +207,7 @@ JUDGES: dict[str, Callable[[], Check]] = {
     "mistral": mistral,
     "mistral_conversations": mistral_conversations,
     "cohere": cohere,
+    "dashscope": dashscope,
     "ollama": ollama,
     "bedrock": bedrock,
     "gemini_interactions": gemini_interactions,
@@ -262,7 +287,12 @@ def test_what_a_client_says_is_a_request_of_the_sdk(target):
 
 
 WISHES: tuple[Any, ...] = ("auto", "none", "required", "get_weather", ["get_weather"])
-UNSAID = {("ollama", "required"), ("ollama", "get_weather"), ("bedrock", "none")}
+UNSAID = {
+    ("ollama", "required"),
+    ("ollama", "get_weather"),
+    ("bedrock", "none"),
+    ("dashscope", "required"),
+}
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ SAID: dict[str, dict[str, Any]] = {
     "mistral_conversations": {"auto": "auto", "none": "none", "required": "required"},
     "cohere": {"auto": None, "none": "NONE", "required": "REQUIRED"},
     "ollama": {"auto": None},
+    "dashscope": {"auto": "auto", "none": "none", "f": {"type": "function", "function": {"name": "f"}}},
     "bedrock": {"auto": {"auto": {}}, "required": {"any": {}}, "f": {"tool": {"name": "f"}}},
     "gemini_interactions": {
         "required": "any", "f": {"allowed_tools": {"mode": "any", "tools": ["f"]}},

@@ -182,6 +182,19 @@ def _ordinary() -> Iterator[Take]:
     m.delta("compaction_delta", content="Earlier: the user planned a trip to Höfn.").close()
     yield _take(name, "a compacted history is opaque and pauses the turn", m.end("compaction"))
 
+    name = "context_editing"
+    m = Message(name).call(*WEATHER)
+    edit = {
+        "type": "clear_tool_uses_20250919",
+        "cleared_tool_uses": 8,
+        "cleared_input_tokens": 50000,
+    }
+    said = {"stop_reason": "tool_use", "stop_sequence": None}
+    edited = {"context_management": {"applied_edits": [edit]}}
+    m.say("message_delta", delta=said, usage=m.usage | {"output_tokens": 87}, **edited)
+    wire = m.say("message_stop").wire
+    yield _take(name, "what was cleared of the context is told with the end", wire)
+
     name = "cached_usage"
     m = Message(name, input_tokens=11, cache_read_input_tokens=9000)
     m.usage |= {"cache_creation_input_tokens": 512}

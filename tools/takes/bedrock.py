@@ -263,6 +263,10 @@ def takes() -> Iterator[Take]:
     c.delta(text=".").delta(citation={"title": "Tides", "location": place}).stop()
     yield c.end("end_turn").take("a citation delta")
 
+    c = Converse("harness").text("Both, then.").call(*WEATHER)
+    c.say("hookEvent", hookName="afterTool", payload={"harbour": "Höfn"})
+    yield c.call(*TIDES).end().take("the stream of a harness is the same; its hooks are passed on")
+
     c = Converse("frames_split").text("Höfn 🌊.").call(*TIDES).end()
     yield c.take("chunks that end inside preludes, headers and characters", (1, 7, 130, 4, 61))
 

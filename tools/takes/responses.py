@@ -620,6 +620,10 @@ def _newer(flavour: type[Response]) -> Iterator[Take]:
     r.whole("additional_tools", "at_", None, tools=[tool])
     yield r.text("Done.").take("items that are neither text nor calls are not lost")
 
+    r = flavour("vendor_items")
+    r.whole("acme:telemetry", "tel_", None, level=3, payload={"harbour": "Höfn"})
+    yield r.text("Done.").take("an item of a vendor's own is passed on whole")
+
     r = flavour("audio")
     for piece in ("UklGRg==", "AAAAAA=="):
         r.say("response.audio.delta", delta=piece)

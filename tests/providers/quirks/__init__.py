@@ -8,7 +8,8 @@ from .rows_chat import CHAT
 from .rows_framing import FRAMING
 from .rows_other import OTHER
 from .rows_responses import RESPONSES
+from .rows_vendors import VENDORS
 
 __all__ = ["QUIRKS", "Case", "Quirk"]
 
-QUIRKS: tuple[Quirk, ...] = (*CHAT, *RESPONSES, *OTHER, *FRAMING)
+QUIRKS: tuple[Quirk, ...] = (*CHAT, *RESPONSES, *OTHER, *FRAMING, *VENDORS)

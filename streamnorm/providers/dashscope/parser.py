@@ -1,0 +1,248 @@
+"""DashScope's own generation wire. Every word of that wire that we know is in this file.
+
+    {output: {choices: [{message: {role, content, reasoning_content, tool_calls}, finish_reason}]},
+     usage, request_id}
+    {output: {text, finish_reason}, usage, request_id}           the older form
+    event: error, {code, message, request_id}
+
+Messages have the shape of Chat's, and their calls are found as there (``ChatParser``). A text and its
+arguments come in pieces, or whole with every event (``incremental_output``): see ``growth``. A reason
+stands with every event, the text "null" until the last one; there is no other end mark.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+
+from ...core import even
+from ...core.calls import Call, Evidence
+from ...core.parser import (
+    Decode,
+    Failure,
+    Handler,
+    Heading,
+    Payload,
+    StreamFailed,
+    count,
+    first_count,
+    first_text,
+)
+from ...core.row import Item
+from ...events import Event, ReasoningDelta, TextDelta, Usage
+from ..openai_chat.entries import FullEntry, said
+from ..openai_chat.parser import ChatParser
+from .growth import Growth
+
+__all__ = ["ITEMS", "PARSER", "DashScopeParser"]
+
+Out: TypeAlias = list[Event]
+
+# --- the payloads of this wire ------------------------------------------------------------------
+
+
+class Message(Payload):
+    role: Any = None
+    content: str | list[Any] | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[FullEntry] | None = None
+    # Known, and of no use to us.
+    name: Any = None
+    phase: Any = None
+    extra: Any = None
+    status: Any = None
+    annotations: Any = None
+    partial: Any = None
+    tool_call_id: Any = None
+
+
+class Part(Payload):
+    message: Message | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+    logprobs: Any = None
+
+
+class Output(Payload):
+    choices: list[Part] | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+    search_info: Any = None
+    audio: Any = None
+    # Known, and of no use to us.
+    model_name: Any = None
+
+
+class Answer(Payload):
+    output: Output | None = None
+    usage: dict[str, Any] | None = None
+    request_id: Any = None
+    error: Any = None
+    # An error may also be the payload itself, and an object of the SDK says that there is none.
+    code: Any = None
+    message: Any = None
+    status_code: Any = None
+    headers: Any = None
+
+
+class _Header(msgspec.Struct):
+    request_id: str | None = None
+
+
+# --- the types of tool entries ------------------------------------------------------------------
+
+_ID = "tool_calls[].id"
+ITEMS = (
+    Item("tool_calls[].function", "function", "call", "client", "natural", _ID,
+         "function.arguments, JSON text, in pieces or whole with every event"),
+    Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content",
+         "tool_call_id", "request only"),
+)  # fmt: skip
+# How codes begin of errors that pass.
+RETRYABLE = {"Throttling", "InternalError", "ServiceUnavailable", "SystemError", "RequestTimeOut",
+             "ModelServingError", "ModelUnavailable"}  # fmt: skip
+CACHED = (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",))
+REASONING = (("output_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
+
+# --- the way in ---------------------------------------------------------------------------------
+
+_MESSAGE = "output.choices[].message"
+
+
+class DashScopeParser(ChatParser):
+    """One generation."""
+
+    name = "dashscope"
+    END = "finish_reason"
+    MARKED = False
+    TYPE_FIELD = ""
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Answer).decode)
+    decode_all: ClassVar[Decode | None] = None
+    EVIDENCE = Evidence(
+        "",
+        "nothing",
+        "finish_reason, a known normal word, then the end of input",
+        "at the end of its choice",
+    )
+    CALL_TEXTS = (f"{_MESSAGE}.tool_calls[].function.arguments",)  # type: ignore[assignment]
+    CALL_KEYS = (f"{_MESSAGE}.tool_calls[].index", "output.choices[].index")
+    QUIRKS = {
+        f"{_MESSAGE}.tool_calls[].function.arguments": ("args.object", even.object_text),
+        f"{_MESSAGE}.tool_calls[].index": ("wire.shape_odd", even.integer),
+        f"{_MESSAGE}.tool_calls[].id": ("wire.shape_odd", even.number_text),
+        f"{_MESSAGE}.tool_calls": ("wire.shape_odd", even.wrapped),
+        "output.choices[].index": ("wire.shape_odd", even.integer),
+    }
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._growth = Growth()
+
+    @classmethod
+    def looks_like(cls, payload: dict[str, Any]) -> bool:
+        output = payload.get("output")
+        told = isinstance(output, dict) and not output.keys().isdisjoint({"choices", "text"})
+        return told or {"code", "message", "request_id"} <= payload.keys()
+
+    def envelope(self, data: bytes) -> int:
+        return 0
+
+    def heading(self, data: bytes) -> Heading:
+        return Heading(None, first_text(msgspec.json.decode(data, type=_Header).request_id))
+
+    def means(self, payload: Any) -> bool:
+        return any(p is not None for p in (payload.output, payload.error, payload.code))
+
+    def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
+        output = payload.get("output")
+        parts = output.get("choices") if isinstance(output, dict) else None
+        if not isinstance(parts, list):
+            return None
+        heard = [part if isinstance(part, dict) else {} for part in parts]
+        return super().calls_named(
+            {"choices": [{"index": 0, **part, "delta": part.get("message")} for part in heard]}
+        )
+
+    def _answer(self, p: Answer, out: Out) -> None:
+        if p.error is not None or (p.output is None and first_text(p.code)):
+            self._settle_all(out)
+            raise StreamFailed(_failure(p.error, p))
+        output = p.output or Output()
+        for at, part in enumerate(output.choices or ()):
+            number = at if part.index is None else part.index
+            self._choice(number)
+            if part.message is not None:
+                self._message(number, part.message, out)
+            self._end_choice(number, part.finish_reason, out)
+        if output.choices is None and output.text is not None:
+            self._choice(0)
+            self._say(0, output.text, out)
+            self._end_choice(0, output.finish_reason, out)
+        self._cite_once("search_info", output.search_info, out)
+        if output.audio is not None:
+            self.unknown({"type": "output.audio", "audio": output.audio}, "audio", out)
+        self._count(p.usage)
+
+    def _message(self, number: int, message: Message, out: Out) -> None:
+        self._think_more(number, message.reasoning_content or "", out)
+        content = message.content
+        if isinstance(content, list):
+            texts = [c.get("text") if isinstance(c, dict) else c for c in content]
+            rest = [c for c, text in zip(content, texts, strict=True) if not isinstance(text, str)]
+            content = "".join(text for text in texts if isinstance(text, str))
+            if rest:
+                self._content(number, rest, out)
+        self._say(number, content or "", out)
+        if message.tool_calls:
+            self._choice(number).hear(message.tool_calls, out, objects=self.even_objects)
+
+    def _think_more(self, number: int, thought: str, out: Out) -> None:
+        if news := self._growth.news(("thought", number), thought):
+            out.append(ReasoningDelta(news, 0, number))
+
+    def _say(self, number: int, text: str, out: Out) -> None:
+        if news := self._growth.news(("text", number), text):
+            out.append(TextDelta(news, 0, number))
+
+    def _end_choice(self, number: int, word: str | None, out: Out) -> None:
+        if (reason := said(word)) is not None:
+            self._settle(number, out)
+            self._finish_choice(number, reason, out)
+
+    def _settle(self, number: int, out: Out) -> None:
+        """What was held back of this choice's texts."""
+        if thought := self._growth.settled(("thought", number)):
+            out.append(ReasoningDelta(thought, 0, number))
+        if text := self._growth.settled(("text", number)):
+            out.append(TextDelta(text, 0, number))
+
+    def _settle_all(self, out: Out) -> None:
+        for number in sorted(self._choices):
+            self._settle(number, out)
+
+    def end_of_input(self, out: Out) -> None:
+        self._settle_all(out)
+        super().end_of_input(out)
+
+    def usage(self) -> Usage | None:
+        raw = self._usage
+        if not raw:
+            return None
+        return Usage(
+            count(raw, "input_tokens"), count(raw, "output_tokens"), first_count(raw, *CACHED),
+            None, first_count(raw, *REASONING), raw,
+        )  # fmt: skip
+
+    KINDS: ClassVar[dict[type, Handler]] = {Answer: _answer}
+
+
+def _failure(error: Any, p: Answer) -> Failure:
+    said = error if isinstance(error, dict) else {"code": p.code, "message": error or p.message}
+    code = first_text(said.get("code"))
+    message = first_text(said.get("message"), code) or "the provider reported an error"
+    passes = (code or "").partition(".")[0] in RETRYABLE
+    return Failure("provider_error", message, code, passes)
+
+
+PARSER = DashScopeParser
