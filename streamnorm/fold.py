@@ -327,7 +327,7 @@ class Fold:
         self.asked: list[tuple[Call, Approval]] = []
         self.skipped: Counter[str] = Counter()
         self.start: StreamStart | None = None
-        self._used = set(used)
+        self._used, self._again = set(used), dict[str, int]()
         self._echo, self._read = echo, read
         self._steps = 0
         self._in_step = False
@@ -524,10 +524,12 @@ class Fold:
 
     def unique(self, id: str) -> str:
         """An id that no call of the message has: this one, or one like it."""
-        own, again = id or "call", 2
-        name = own
-        while name in self._used:
-            name, again = f"{own}_{again}", again + 1
+        name = own = id or "call"
+        if name in self._used:
+            again = self._again.get(own, 2)  # all before it are taken
+            while (name := f"{own}_{again}") in self._used:
+                again += 1
+            self._again[own] = again + 1
         self._used.add(name)
         return name
 

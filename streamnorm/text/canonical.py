@@ -23,14 +23,18 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 1.0, "a": [1e21, 0.000001, "é"]})
     '{"a":[1e+21,0.000001,"é"],"b":1}'
     """
+    return _written(value).decode("utf-8", "surrogatepass")
+
+
+def _written(value: Any) -> bytes:
     try:
         if _is_easy(value):
-            return json_sorted(value).decode()
+            return json_sorted(value)
     except TypeError:  # longer integers than it writes, halves of characters, deep nesting
         pass
     out: list[str] = []
     _canonical(value, out)
-    return "".join(out)
+    return "".join(out).encode("utf-8", "surrogatepass")
 
 
 _EASY = frozenset({str, int, bool, type(None)})
@@ -39,12 +43,14 @@ _EASY = frozenset({str, int, bool, type(None)})
 def _is_easy(value: Any) -> bool:
     """Does orjson write this in the same way? Not doubles, and not the order of all keys."""
     kind = type(value)
+    if kind in _EASY:
+        return True
     if kind is dict:
         if not "".join(value).isascii():
             return False
         value = value.values()
     elif kind is not list:
-        return kind in _EASY
+        return False
     return _EASY.issuperset(map(type, value)) or all(map(_is_easy, value))
 
 
@@ -106,5 +112,5 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
     """
     import hashlib  # not needed to read a stream
 
-    text = f'{{"arguments":{canonical(arguments)},"name":{canonical(name)}}}'
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _written(name))
+    return hashlib.sha256(text).hexdigest()

@@ -68,7 +68,7 @@ def json_bytes(value: Any) -> bytes:
         line = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except TypeError:
         line = _slowly(value)
-    if b"null" in line:  # it may have been a NaN
+    if line.rfind(b"null") >= 0:  # it may have been a NaN; faster than ``in``
         _strictly(_checked, value)
     return line
 

@@ -113,7 +113,7 @@ class MoveEncoder(Encoder):
     """A protocol that is told in moves: a subclass has a method for each, named in ``METHODS``.
 
     A method gives frames, or the payload of one that is written already: of a part that goes on only
-    the text is new, so the rest of its frame is written once (``Phrase``).
+    the text is new, so the rest of its frame (``_piece``) is written once.
 
     ``used`` are call ids that the conversation has already; ``known`` those of earlier calls that may
     be answered now, by the ids that their results have; ``echo=False`` leaves out what a provider
@@ -145,9 +145,11 @@ class MoveEncoder(Encoder):
             return []
         if len(items) == 1:  # most often one piece of a part that is open: no moves are needed
             part = self._fold.going(item := items[0])
-            if part is not None and (phrase := self._phrases.get(part)) is not None:
-                part.add(text := item.text)  # type: ignore[union-attr]
-                return [phrase.line((text,))]
+            if part is not None:
+                text: str = item.text  # type: ignore[union-attr]
+                if (phrase := self._phrases.get(part) or self._ready(part, text)) is not None:
+                    part.add(text)
+                    return [phrase.line((text,))]
         told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
         return [line if type(line) is bytes else safe_json(line) for line in told]
 
@@ -173,6 +175,17 @@ class MoveEncoder(Encoder):
         self._opened = True
         return self._start()
 
+    def _ready(self, part: f.Run | Call, text: str) -> Phrase | None:
+        """As ``_phrase``, or None if this first piece does not say how the part is to be told."""
+        return self._phrase(part)
+
+    def _phrase(self, part: f.Run | Call) -> Phrase:
+        """What the pieces of an open part are told with."""
+        phrase = self._phrases.get(part)
+        if phrase is None:
+            phrase = self._phrases[part] = Phrase(self._piece(part))
+        return phrase
+
     def _failed(self) -> Failed | None:
         end = self._fold.end
         return end if isinstance(end, Failed) else None
@@ -182,6 +195,10 @@ class MoveEncoder(Encoder):
     @abstractmethod
     def _start(self) -> list[Told]:
         """What comes before everything."""
+
+    @abstractmethod
+    def _piece(self, part: f.Run | Call) -> Frame:
+        """The frame of a piece of this part, with an empty text at its end."""
 
     @abstractmethod
     def _finish(self, failed: Failed | None) -> list[Told]:

@@ -92,7 +92,8 @@ class Encoder(MoveEncoder):
         self.run_id = run_id or new_id("run")
         self.message_id = message_id or new_id("msg")
         self._modern = is_modern(protocol_version)
-        self._held: dict[str, list[str]] = {}  # arguments that are no JSON: told when whole
+        self._held: dict[f.Call, list[str]] = {}  # arguments that are not told yet
+        self._code: set[f.Call] = set()  # calls whose arguments are no JSON: told when whole
         self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
         self._results = 0
         self._agents: dict[str, int] = {}  # who has spoken, in their order
@@ -148,6 +149,12 @@ class Encoder(MoveEncoder):
     def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
 
+    def _piece(self, part: f.Run | f.Call) -> Frame:
+        if isinstance(part, f.Call):
+            return _args(part.id, "")
+        kind = "TEXT_MESSAGE" if part.kind == "text" else "REASONING_MESSAGE"
+        return {"type": f"{kind}_CONTENT", "messageId": self._run_id(part), "delta": ""}
+
     def _run_open(self, move: f.RunOpen) -> list[Told]:
         id, run = self._run_id(move.run), move.run
         said_by = _said_by(run.agent)
@@ -161,13 +168,7 @@ class Encoder(MoveEncoder):
         ]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
-        run = move.run
-        phrase = self._phrases.get(run)
-        if phrase is None:
-            kind = "TEXT_MESSAGE" if run.kind == "text" else "REASONING_MESSAGE"
-            content = {"type": f"{kind}_CONTENT", "messageId": self._run_id(run), "delta": ""}
-            phrase = self._phrases[run] = Phrase(content)
-        return [phrase.line(move.pieces)]
+        return [self._phrase(move.run).line(move.pieces)]
 
     def _run_close(self, move: f.RunClose) -> list[Told]:
         id, run = self._run_id(move.run), move.run
@@ -240,25 +241,27 @@ class Encoder(MoveEncoder):
 
     def _call_text(self, move: f.CallText) -> list[Told]:
         """Clients take arguments for JSON. Code and other text is held until its object is whole."""
-        if (phrase := self._phrases.get(move.call)) is not None:
-            return [phrase.line(move.pieces)]
-        id = move.call.id
-        held = self._held.setdefault(id, [])
-        held.append(move.text)
-        start = held[0].lstrip()
-        if start and not start.startswith("{"):
+        call = move.call
+        if call in self._phrases:
+            return [self._phrases[call].line(move.pieces)]
+        text = move.text
+        self._held.setdefault(call, []).append(text)
+        start = "" if call in self._code else text.lstrip()
+        if not start:
             return []
-        text = "".join(held)
-        if not text.strip():
+        if not start.startswith("{"):
+            self._code.add(call)
             return []
-        del self._held[id]
-        phrase = self._phrases[move.call] = Phrase(_args(id, ""))
-        return [phrase.line([text])]
+        return [self._phrase(call).line(self._held.pop(call))]
+
+    def _ready(self, part: f.Run | f.Call, text: str) -> Phrase | None:
+        unsure = isinstance(part, f.Call) and (part in self._held or not text.startswith("{"))
+        return None if unsure else self._phrase(part)
 
     def _call_whole(self, move: f.CallWhole) -> list[Told]:
         call, event = move.call, move.event
-        told = call.sent if self._phrases.pop(call, None) is not None else ""
-        self._held.pop(call.id, None)
+        told = call.sent if call in self._phrases else ""
+        self._forget(call)
         text = _json_of(event)
         metadata = {"streamnorm": _facts(call, event)}
         if text.startswith(told):
@@ -274,6 +277,11 @@ class Encoder(MoveEncoder):
             *self._ended(again, metadata, event),
         ]
 
+    def _forget(self, call: f.Call) -> None:
+        self._phrases.pop(call, None)
+        self._held.pop(call, None)
+        self._code.discard(call)
+
     def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Told]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
@@ -282,9 +290,9 @@ class Encoder(MoveEncoder):
 
     def _call_broken(self, move: f.CallBroken) -> list[Told]:
         call, rest = move.call, []
-        self._phrases.pop(call, None)
-        if call.id in self._held:
-            rest = [_args(call.id, "".join(self._held.pop(call.id)))]
+        if call in self._held:
+            rest = [_args(call.id, "".join(self._held[call]))]
+        self._forget(call)
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": call.id}
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
@@ -395,7 +403,9 @@ def _json_of(call: ToolCall) -> str:
 
 def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Frame:
     facts = call_metadata(call, event)
-    return {**facts, "providerExecuted": True} if call.by_provider else facts
+    if call.by_provider:
+        facts["providerExecuted"] = True
+    return facts
 
 
 def _args(id: str, text: str) -> Frame:

@@ -68,7 +68,9 @@ class Encoder(_Encoder):
                 return [safe_struct(item)]  # type: ignore[arg-type]
         events: list[Any] = [i if type(i) in _EVENTS else as_item(i) for i in items]
         moves = self._fold.feed(events)  # it knows what was told, and what is open
-        return self._lines(_merged(_with_calls(events, moves)))
+        if Approval in map(type, events):
+            events = list(_with_calls(events, moves))
+        return self._lines(events if len(events) == 1 else _merged(events))
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: what is open is broken, and the end is told."""
@@ -155,12 +157,6 @@ _EVENTS = frozenset(get_args(Event))
 
 def _with_calls(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
     """The items, and before each question the call that the fold had to add for it."""
-    if not any(isinstance(item, Approval) for item in items):
-        return items
-    return _with_added(items, moves)
-
-
-def _with_added(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
     heard = {id(item) for item in items}
     added = {id(m.event) for m in moves if isinstance(m, CallWhole)} - heard
     for item in items:

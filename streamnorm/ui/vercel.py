@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import Failed, Finish, ToolCall
-from ..text.written import Phrase, safe_json
+from ..text.written import safe_json
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -131,17 +131,17 @@ class Encoder(MoveEncoder):
     def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "finish-step"}]
 
+    def _piece(self, part: f.Run | f.Call) -> Frame:
+        if isinstance(part, f.Run):
+            return {"type": f"{part.kind}-delta", "id": _run_id(part), "delta": ""}
+        return {"type": "tool-input-delta", "toolCallId": part.id, "inputTextDelta": ""}
+
     def _run_open(self, move: f.RunOpen) -> list[Told]:
         start: Frame = {"type": f"{move.run.kind}-start", "id": _run_id(move.run)}
         return [start if move.run.agent is None else _with_facts(start, move.run)]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
-        run = move.run
-        phrase = self._phrases.get(run)
-        if phrase is None:
-            delta = {"type": f"{run.kind}-delta", "id": _run_id(run), "delta": ""}
-            phrase = self._phrases[run] = Phrase(delta)
-        return [phrase.line(move.pieces)]
+        return [self._phrase(move.run).line(move.pieces)]
 
     def _run_close(self, move: f.RunClose) -> list[Told]:
         self._phrases.pop(move.run, None)
@@ -182,19 +182,15 @@ class Encoder(MoveEncoder):
     # --- calls ------------------------------------------------------------------------------------
 
     def _call_open(self, move: f.CallOpen) -> list[Told]:
-        return [{"type": "tool-input-start", **_named(move.call)}]
+        return [_named("tool-input-start", move.call)]
 
     def _call_text(self, move: f.CallText) -> list[Told]:
-        call = move.call
-        phrase = self._phrases.get(call)
-        if phrase is None:
-            delta = {"type": "tool-input-delta", "toolCallId": call.id, "inputTextDelta": ""}
-            phrase = self._phrases[call] = Phrase(delta)
-        return [phrase.line(move.pieces)]
+        return [self._phrase(move.call).line(move.pieces)]
 
     def _call_whole(self, move: f.CallWhole) -> list[Told]:
         self._phrases.pop(move.call, None)
-        chunk = {"type": "tool-input-available", **_named(move.call), "input": move.event.arguments}
+        chunk = _named("tool-input-available", move.call)
+        chunk["input"] = move.event.arguments
         chunk["toolMetadata"] = _metadata(move.call, move.event)
         if self._echo and move.event.echo:
             chunk["providerMetadata"] = {"streamnorm": {"echo": move.event.echo}}
@@ -202,15 +198,10 @@ class Encoder(MoveEncoder):
 
     def _call_broken(self, move: f.CallBroken) -> list[Told]:
         self._phrases.pop(move.call, None)
-        return [
-            {
-                "type": "tool-input-error",
-                **_named(move.call),
-                "input": move.event.raw,
-                "errorText": broken_text(move.event),
-                "toolMetadata": _metadata(move.call, move.event),
-            }
-        ]
+        chunk = _named("tool-input-error", move.call)
+        chunk["input"], chunk["errorText"] = move.event.raw, broken_text(move.event)
+        chunk["toolMetadata"] = _metadata(move.call, move.event)
+        return [chunk]
 
     def _progress(self, move: f.Progress) -> list[Told]:
         return [{"type": "data-tool-progress", "data": progress_facts(move), "transient": True}]
@@ -305,9 +296,11 @@ def _end_of(opened: Frame, why: str) -> Frame:
     return {"type": "tool-input-error", **named, "input": None, "errorText": why}
 
 
-def _named(call: f.Call) -> Frame:
-    chunk: Frame = {"toolCallId": call.id, "toolName": call.name}
-    return {**chunk, "providerExecuted": True} if call.by_provider else chunk
+def _named(type: str, call: f.Call) -> Frame:
+    chunk: Frame = {"type": type, "toolCallId": call.id, "toolName": call.name}
+    if call.by_provider:
+        chunk["providerExecuted"] = True
+    return chunk
 
 
 def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:

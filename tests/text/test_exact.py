@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm.text.canonical import canonical, checksum
+from streamnorm.text.canonical import _canonical, canonical, checksum
 from streamnorm.text.exact import MAX_DEPTH, Refused, parse
 
 # --- what is JSON, and is not ---------------------------------------------------------------------
@@ -420,6 +420,25 @@ def test_integers_beyond_a_double_keep_their_digits():
     ],
 )
 def test_the_canonical_form_has_no_choices(value, text: str):
+    assert canonical(value) == text
+
+
+@given(JSON)
+def test_the_short_way_to_the_canonical_form_writes_what_the_long_way_does(value):
+    long: list[str] = []
+    _canonical(value, long)
+    assert canonical(value) == "".join(long)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": {"b": [1.0]}}, '{"a":{"b":[1]}}'),
+        ([{"\uffff": 1, "\U0001f600": 2}], '[{"\U0001f600":2,"\uffff":1}]'),
+        ({"a": [2**64, "\ud83d"]}, '{"a":[18446744073709551616,"\ud83d"]}'),
+    ],
+)
+def test_what_no_dependency_writes_canonically_takes_the_long_way(value, text: str):
     assert canonical(value) == text
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnorm import TextDelta
+from streamnorm import TextDelta, event_to_dict
 from streamnorm.text.written import (
+    Phrase,
     data_uri,
     json_ascii,
     json_bytes,
@@ -19,7 +20,9 @@ from streamnorm.text.written import (
     json_text,
     made_safe,
     safe_json,
+    safe_struct,
     sse,
+    sse_lines,
 )
 
 
@@ -139,6 +142,37 @@ def test_safe_json_says_the_same_without_a_character_of_html_or_a_line_break(val
 def test_safe_json_writes_escapes_for_what_html_and_scripts_would_take_for_their_own():
     line = safe_json({"text": "</script>&\u2028\u2029<!--"})
     assert line == rb'{"text":"\u003c/script\u003e\u0026\u2028\u2029\u003c!--"}'
+
+
+@pytest.mark.parametrize("char", ["<", ">", "&", "\u2028", "\u2029"])
+def test_each_character_that_a_page_would_take_for_its_own_is_escaped_alone(char):
+    """Most lines have none of them and are only looked at, so each must be looked for."""
+    assert made_safe(f'"a{char}b"'.encode()) == f'"a\\u{ord(char):04x}b"'.encode()
+
+
+ANY_TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(
+    ["", "null", "<b>", "é\u2028&", "half \ud83d", "é \udc00 <"]
+)
+
+
+@given(ANY_TEXT, st.lists(ANY_TEXT, max_size=4))
+def test_a_phrase_says_what_its_whole_object_would(id, pieces):
+    line = Phrase({"id": id, "delta": ""}).line(pieces)
+    whole = {"id": id, "delta": "".join(pieces)}
+    assert json.loads(line) == json.loads(safe_json(whole))
+    assert not any(char in line.decode() for char in "<>&\u2028\u2029\n\r")
+    if id.isascii():
+        assert line == safe_json(whole)
+
+
+@given(ANY_TEXT)
+def test_a_struct_is_written_as_its_plain_form_would_be(text):
+    assert safe_struct(TextDelta(text)) == safe_json(event_to_dict(TextDelta(text)))
+
+
+def test_lines_that_are_written_already_are_events_one_by_one():
+    assert sse_lines([b"{}", b"[]"]) == sse(b"{}") + sse(b"[]")
+    assert sse_lines([]) == b""
 
 
 def test_json_that_msgspec_wrote_is_made_safe_as_well():

@@ -202,6 +202,30 @@ async def test_two_producers_on_one_stream_are_told_apart(make: Make) -> None:
     assert await all_of(log, writer.stream) == payloads(3)
 
 
+async def test_who_conflicts_in_a_crowd_fails_alone(make: Make) -> None:
+    failed: list[int] = []
+
+    async def append(number: int, writer: Any, payload: bytes) -> None:
+        try:
+            await writer.append([payload])
+        except Conflict:
+            failed.append(number)
+
+    async with make() as log:
+        writers = [await log.create(owner="ann") for _ in range(8)]
+        for writer in writers[::3]:
+            await log._append(writer.stream, 1, [b"other"], "open")
+        async with anyio.create_task_group() as group:
+            for number, writer in enumerate(writers):
+                group.start_soon(append, number, writer, b"%d" % number)
+        assert sorted(failed) == [0, 3, 6]
+        pages = [await log.read(w.stream, owner="ann").page() for w in writers]
+    other = b"other"
+    assert [[entry.data for entry in page or ()] for page in pages] == [
+        [other], [b"1"], [b"2"], [other], [b"4"], [b"5"], [other], [b"7"],
+    ]  # fmt: skip
+
+
 async def test_nothing_is_appended_after_the_end(make: Make) -> None:
     writer = await make().create(owner="ann")
     await writer.close([b"last"])

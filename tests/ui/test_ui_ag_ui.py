@@ -46,6 +46,19 @@ START = ToolCallStart(0, "call_1", "pay")
 CALL = ToolCall(0, "call_1", "pay", {"euro": 5}, '{"euro":5}')
 
 
+def test_spaces_before_the_arguments_do_not_say_what_they_are() -> None:
+    code = ToolCall(0, "c", "python", {"code": "f()"}, " f()", "code")
+    start = ToolCallStart(0, "c", "python", "code")
+    args = [
+        [e["delta"] for e in told(*events) if e["type"] == "TOOL_CALL_ARGS"]
+        for events in (
+            [start, ToolCallDelta(0, " "), ToolCallDelta(0, "f()"), code],
+            [START, ToolCallDelta(0, " "), ToolCallDelta(0, '{"euro":5}')],
+        )
+    ]
+    assert args == [['{"code":"f()"}'], [' {"euro":5}']]
+
+
 def test_text_reasoning_and_a_call() -> None:
     events = told(
         ReasoningDelta("Hm", echo={"signature": "s"}), TextDelta("Pay", 1), TextDelta("ing", 1),

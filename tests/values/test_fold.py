@@ -14,6 +14,7 @@ from streamnorm import (
     StreamStart,
     TextDelta,
     ToolCall,
+    ToolCallDelta,
     ToolCallStart,
     ToolResult,
     Unrecognized,
@@ -103,3 +104,59 @@ def test_every_move_has_its_method_in_each_encoder() -> None:
     assert set(METHODS) == set(get_args(Move))
     for encoder in (ag_ui.Encoder, vercel.Encoder):
         assert [name for name in METHODS.values() if not hasattr(encoder, name)] == []
+
+
+def test_calls_of_one_id_get_the_next_free_names() -> None:
+    fold = Fold(used=["c_3"])
+    assert [fold.unique(id) for id in ("c", "c", "c", "", "c_2", "c")] == [
+        "c", "c_2", "c_4", "call", "c_2_2", "c_5",
+    ]  # fmt: skip
+
+
+def test_a_name_for_the_thousandth_call_of_one_id_costs_what_the_second_did() -> None:
+    class Counted(set[str]):
+        looks = 0
+
+        def __contains__(self, name: object) -> bool:
+            self.looks += 1
+            return super().__contains__(name)
+
+    fold = Fold()
+    fold._used = used = Counted()
+    for _ in range(1000):
+        fold.unique("c")
+    assert used.looks < 3000
+
+
+def test_pieces_of_one_part_are_joined_and_those_of_others_are_not() -> None:
+    moves = Fold().feed(
+        [
+            ToolCallStart(0, "a", "f"), ToolCallStart(1, "b", "f"), ToolCallDelta(0, "1"),
+            ToolCallDelta(0, "2"), ToolCallDelta(1, "3"), ToolCallDelta(0, "4"),
+            TextDelta("5"), TextDelta("6"), TextDelta("7", choice=1), TextDelta("8"),
+        ]
+    )  # fmt: skip
+    texts = [move.text for move in moves if isinstance(move, f.CallText | f.RunText)]
+    assert texts == ["12", "3", "4", "56", "7", "8"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        TextDelta("x", part=1), TextDelta("x", choice=1), ReasoningDelta("x"), TextDelta(""),
+        TextDelta("x", echo=REFUSED), ToolCallDelta(1, "x"), ToolCallDelta(0, ""), Finish("stop"),
+        CALL, object(),
+    ],
+)  # fmt: skip
+def test_only_a_piece_of_an_open_part_goes_on(item: Any) -> None:
+    fold = Fold()
+    fold.feed([ToolCallStart(0, "a", "f"), TextDelta("a")])
+    assert fold.going(item) is None
+    assert isinstance(fold.going(TextDelta("x")), f.Run)
+    assert isinstance(fold.going(ToolCallDelta(0, "x")), f.Call)
+
+
+def test_after_text_of_a_type_plain_text_does_not_go_on() -> None:
+    fold = Fold()
+    fold.feed([TextDelta("no", echo=REFUSED)])
+    assert fold.going(TextDelta("x")) is None

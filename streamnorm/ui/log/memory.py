@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from .base import KEEP_FOR, LEASE, PAGE, Busy, Conflict, Entry, EventLog, Gone, Page, State
 
@@ -79,8 +80,10 @@ class MemoryLog(EventLog):
         kept = self._streams.get(stream)
         if kept is None:
             raise Gone
-        for seq, data in enumerate(payloads, first):
-            self._put(kept, seq, data)
+        again = max(0, min(len(payloads), kept.last + 1 - first))  # so many were told before
+        for seq, data in enumerate(payloads[:again], first):
+            self._check(kept, seq, data)
+        self._put(kept, first + again, payloads[again:])
         kept.touched, kept.state = self._clock(), state
         if self._keep is not None and (extra := len(kept.entries) - self._keep) > 0:
             del kept.entries[:extra]
@@ -88,11 +91,14 @@ class MemoryLog(EventLog):
         self._ring(stream)
         return kept.stopped
 
-    def _put(self, kept: _Stream, seq: int, data: bytes) -> None:
-        if seq == kept.last + 1:
-            kept.entries.append(Entry(seq, data))
-        elif seq > kept.last or (seq >= kept.first and kept.entries[seq - kept.first].data != data):
-            raise Conflict(f"number {seq} was not expected, or was told differently before")
+    def _check(self, kept: _Stream, seq: int, data: bytes) -> None:
+        if seq >= kept.first and kept.entries[seq - kept.first].data != data:
+            raise Conflict(f"number {seq} was told differently before")
+
+    def _put(self, kept: _Stream, first: int, payloads: Sequence[bytes]) -> None:
+        if payloads and first != kept.last + 1:
+            raise Conflict(f"number {first} was not expected after {kept.last}")
+        kept.entries.extend(map(Entry, count(first), payloads))
 
     async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
         kept = self._owned(stream, owner)

@@ -161,6 +161,8 @@ class RedisLog(EventLog):
 
     async def check(self) -> None:
         """Refuse a Redis that would lose what it acknowledged; done before the first use."""
+        if self._checked:
+            return
         if self._check_turn is None:
             self._check_turn = anyio.Lock()
         async with self._check_turn:

@@ -14,6 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import count, repeat
 from typing import Any, TypeVar
 
 import anyio
@@ -63,14 +64,12 @@ class _Job:
         self.value: Any = None
         self.error: LogError | None = None
 
-    def run(self, db: sqlite3.Connection) -> None:
-        db.execute("SAVEPOINT job")
+    def run(self, db: sqlite3.Connection, undo: str) -> None:
         try:
             self.value = self._work(db)
         except LogError as error:  # this job alone is undone
-            db.execute("ROLLBACK TO job")
+            db.execute(undo)
             self.error = error
-        db.execute("RELEASE job")
 
 
 class SQLiteLog(EventLog):
@@ -199,9 +198,12 @@ class SQLiteLog(EventLog):
         try:
             db = self._opened(True)
             db.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                job.run(db)
-            db.execute("COMMIT")
+            if len(jobs) == 1:
+                jobs[0].run(db, "ROLLBACK")
+            else:
+                _run_apart(db, jobs)
+            if db.in_transaction:
+                db.execute("COMMIT")
         except sqlite3.Error as error:
             self._spoil(jobs, error)
         for job in jobs:
@@ -246,11 +248,19 @@ class SQLiteLog(EventLog):
         return db
 
 
+def _run_apart(db: sqlite3.Connection, jobs: list[_Job]) -> None:
+    """Several jobs in one transaction, each of which may fail alone."""
+    for job in jobs:
+        db.execute("SAVEPOINT job")
+        job.run(db, "ROLLBACK TO job")
+        db.execute("RELEASE job")
+
+
 def _fresh(
     db: sqlite3.Connection, stream: str, last: int, first: int, payloads: Sequence[bytes]
 ) -> list[tuple[str, int, bytes]]:
     """What of these is new; the same again is fine, something else under a used number is not."""
-    rows = [(stream, seq, data) for seq, data in enumerate(payloads, first)]
+    rows = list(zip(repeat(stream), count(first), payloads))
     if first > last + 1:
         raise Conflict(f"number {first} was not expected after {last}")
     for _, seq, data in rows[: max(0, last + 1 - first)]:
