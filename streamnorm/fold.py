@@ -128,6 +128,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 Item: TypeAlias = Event | ToolResult | Approval | Denied | Said
 BEFORE = 0  # the step of a call of an earlier message
 RunKind: TypeAlias = Literal["text", "reasoning"]
+Voice: TypeAlias = int | tuple[int, str]  # who tells a run: a choice, or an agent in one
 
 
 # --- moves ----------------------------------------------------------------------------------------
@@ -157,8 +158,7 @@ class Run(_Part):
 
     def goes_on(self, event: TextDelta | ReasoningDelta) -> bool:
         """Is this event of the same run, if its text is of the same type?"""
-        same = self.part == event.part and self.choice == event.choice
-        return same and self.kind == _KINDS[type(event)]
+        return self.part == event.part and self.kind == _KINDS[type(event)]
 
     def add(self, text: str) -> None:
         self.size += len(text)
@@ -331,7 +331,7 @@ class Fold:
         self._echo, self._read = echo, read
         self._steps = 0
         self._in_step = False
-        self._runs: dict[int | str, Run] = {}  # by choice, or by agent: the one that is open
+        self._runs: dict[Voice, Run] = {}  # the one that each tells now
         self._run_count = 0
         self._media: dict[int, Medium] = {}  # by choice: the sound that may go on
         self._media_count = 0
@@ -363,7 +363,8 @@ class Fold:
             return self._open.get(item.call) if item.text else None
         if kind not in _KINDS or item.echo is not msgspec.UNSET or not item.text:
             return None
-        run = self._runs.get(item.agent or item.choice)
+        voice = item.choice if item.agent is None else (item.choice, item.agent)
+        run = self._runs.get(voice)
         return run if run is not None and run.type is None and run.goes_on(item) else None
 
     def _other(self, item: Any, out: list[Move]) -> None:
@@ -428,9 +429,10 @@ class Fold:
         if not text and echo is None:
             return
         kind = _type_of(echo) if text and echo else None
-        run = self._runs.get(event.agent or event.choice)
+        voice = event.choice if event.agent is None else (event.choice, event.agent)
+        run = self._runs.get(voice)
         if run is None or run.type != kind or not run.goes_on(event):
-            run = self._open_run(event, kind, out)
+            run = self._open_run(event, voice, kind, out)
         if echo is not None and (not run.echoes or run.echoes[-1] != echo):
             run.echoes.append(echo)
             run.marks.append(run.size)
@@ -442,16 +444,18 @@ class Fold:
         else:
             out.append(RunText(run, [text]))
 
-    def _open_run(self, event: TextDelta | ReasoningDelta, of: str | None, out: list[Move]) -> Run:
+    def _open_run(
+        self, event: TextDelta | ReasoningDelta, voice: Voice, of: str | None, out: list[Move]
+    ) -> Run:
         self._need_step(out)
-        before = self._runs.get(event.agent or event.choice)
+        before = self._runs.get(voice)
         if before is not None:
             out.append(RunClose(before))
         self._run_count += 1
         kind = _KINDS[type(event)]
         run = Run(kind, self._run_count, self._steps, event.part, event.choice, of)
         run.agent = event.agent
-        self._runs[event.agent or event.choice] = run
+        self._runs[voice] = run
         out.append(RunOpen(run))
         return run
 

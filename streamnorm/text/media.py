@@ -9,31 +9,33 @@ from __future__ import annotations
 import binascii
 import re
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
 __all__ = ["UNTOLD", "Contents", "bytes_of", "contents_of", "is_web", "type_of"]
 
 UNTOLD = "application/octet-stream"
 
-# How a file begins -> what it is. A dot stands for any byte.
-SIGNS: tuple[tuple[bytes, str], ...] = (
-    (rb"\x89PNG\r\n\x1a\n", "image/png"),
-    (rb"\xff\xd8\xff", "image/jpeg"),
-    (rb"GIF8[79]a", "image/gif"),
-    (rb"RIFF....WEBP", "image/webp"),
-    (rb"RIFF....WAVE", "audio/wav"),
-    (rb"ID3|\xff[\xfb\xf3\xf2]", "audio/mpeg"),
-    (rb"OggS", "audio/ogg"),
-    (rb"fLaC", "audio/flac"),
-    (rb"....ftyp", "video/mp4"),
-    (rb"%PDF-", "application/pdf"),
+# What a file is, by the bytes that stand at some places of its beginning.
+SIGNS: tuple[tuple[str, dict[int, bytes]], ...] = (
+    ("image/png", {0: b"\x89PNG\r\n\x1a\n"}),
+    ("image/jpeg", {0: b"\xff\xd8\xff"}),
+    ("image/gif", {0: b"GIF87a"}),
+    ("image/gif", {0: b"GIF89a"}),
+    ("image/webp", {0: b"RIFF", 8: b"WEBP"}),
+    ("audio/wav", {0: b"RIFF", 8: b"WAVE"}),
+    ("audio/mpeg", {0: b"ID3"}),
+    ("audio/mpeg", {0: b"\xff\xfb"}),
+    ("audio/mpeg", {0: b"\xff\xf3"}),
+    ("audio/mpeg", {0: b"\xff\xf2"}),
+    ("audio/ogg", {0: b"OggS"}),
+    ("audio/flac", {0: b"fLaC"}),
+    ("video/mp4", {4: b"ftyp"}),
+    ("application/pdf", {0: b"%PDF-"}),
 )
-_SIGNS = tuple((re.compile(sign, re.DOTALL).match, type) for sign, type in SIGNS)
 _URL_SAFE = str.maketrans("-_", "+/")
-_type = re.compile(r"[\w.+-]+/[\w.+-]+(?: *; *[\w.+-]+=[\w.+/-]+)*").fullmatch
-_data_url = re.compile(
-    r"data:([\w.+-]+/[\w.+-]+)?((?:;(?!base64,)[^;,]*)*)(;base64)?,(.*)", re.DOTALL | re.IGNORECASE
-).fullmatch
+# Compiled when they are first used: most streams have no media.
+_TYPE = r"[\w.+-]+/[\w.+-]+(?: *; *[\w.+-]+=[\w.+/-]+)*"
+_DATA_URL = r"data:([\w.+-]+/[\w.+-]+)?((?:;(?!base64,)[^;,]*)*)(;base64)?,(.*)"
+_WEB = r"https?://[^\s\x00-\x20\"'<>\\]+"
 
 
 class Contents(NamedTuple):
@@ -65,9 +67,11 @@ def contents_of(url: str) -> Contents | None:
     >>> contents_of("data:image/png;base64,aGk=")
     Contents(data=b'hi', type='image/png')
     """
-    match = _data_url(url)
+    match = re.fullmatch(_DATA_URL, url, re.DOTALL | re.IGNORECASE)
     if match is None:
         return None
+    from urllib.parse import unquote_to_bytes  # it brings much with it
+
     type, _, encoded, text = match.groups()
     data = bytes_of(unquote_to_bytes(text).decode("latin-1")) if encoded else unquote_to_bytes(text)
     return None if data is None else Contents(data, type and type.lower())
@@ -79,9 +83,13 @@ def type_of(data: bytes, said: str | None = None) -> str:
     >>> type_of(b"GIF89a..."), type_of(b"?"), type_of(b"?", "audio/L16;rate=24000")
     ('image/gif', 'application/octet-stream', 'audio/L16;rate=24000')
     """
-    if said is not None and _type(said) is not None:
+    if said is not None and re.fullmatch(_TYPE, said) is not None:
         return said
-    return next((type for begins, type in _SIGNS if begins(data) is not None), UNTOLD)
+    return next((type for type, sign in SIGNS if _begins(data, sign)), UNTOLD)
+
+
+def _begins(data: bytes, sign: dict[int, bytes]) -> bool:
+    return all(data.startswith(mark, at) for at, mark in sign.items())
 
 
 def is_web(url: str) -> bool:
@@ -90,4 +98,4 @@ def is_web(url: str) -> bool:
     >>> is_web("https://example.org/a.png"), is_web("javascript:alert(1)")
     (True, False)
     """
-    return re.match(r"https?://[^\s\x00-\x20\"'<>\\]+\Z", url, re.IGNORECASE) is not None
+    return re.fullmatch(_WEB, url, re.IGNORECASE) is not None

@@ -212,8 +212,10 @@ class Encoder(MoveEncoder):
         return self._message(run.step, run.agent) + apart + (f"-t{run.number}" if run.type else "")
 
     def _message(self, step: int, agent: str | None) -> str:
-        voice = f"-a{self._agents.setdefault(agent, len(self._agents) + 1)}" if agent else ""
-        return f"{self.message_id}-{step}{voice}"
+        if agent is None:
+            return f"{self.message_id}-{step}"
+        voice = self._agents.setdefault(agent, len(self._agents) + 1)
+        return f"{self.message_id}-{step}-a{voice}"
 
     def _cited(self, move: f.Cited) -> list[Told]:
         sources = [

@@ -180,7 +180,8 @@ def _part(item: Any) -> Any:
     if kind is ToolCallDelta:
         return kind, item.call
     if (kind is TextDelta or kind is ReasoningDelta) and item.echo is UNSET:
-        return kind, item.part, item.choice, item.agent
+        part = kind, item.part, item.choice
+        return part if item.agent is None else (part, item.agent)
     return None
 
 

@@ -46,7 +46,8 @@ A_FILE = re.compile(
 A_MODULE = re.compile(r"(?<![\w/.-])streamnorm(?:\.\w+)+")
 # Names that begin as our modules do and are none: on the wire of a page, in telemetry; and one that is gone.
 NO_MODULES = {
-    "streamnorm.tool_progress", "streamnorm.citation", "streamnorm.tool_calls", "streamnorm.testing.WIRES",
+    "streamnorm.tool_progress", "streamnorm.citation", "streamnorm.media", "streamnorm.tool_calls",
+    "streamnorm.testing.WIRES",
 }  # fmt: skip
 
 

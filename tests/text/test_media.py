@@ -68,7 +68,7 @@ def test_the_first_bytes_say_what_it_is_where_the_wire_does_not(data: bytes, typ
     assert type_of(data) == type
     assert type_of(data, "image/x-own") == "image/x-own"
     assert type_of(data, "not a type") == type
-    assert {type for _, type in SIGNS} >= {type} - {"application/octet-stream"}
+    assert {type for type, _ in SIGNS} >= {type} - {"application/octet-stream"}
 
 
 @pytest.mark.parametrize(
