@@ -22,7 +22,7 @@ from bench.quiet import quiet
 from bench.report import NAMES, RATIO, Options, Section, number
 from bench.run import SECTIONS
 
-__all__ = ["AGAIN", "MOST", "Ratios", "ratios", "slower", "suspects"]
+__all__ = ["AGAIN", "MOST", "Ratios", "ratios", "slower", "suspects", "wires_of"]
 
 MOST = 1.10
 AGAIN = 3
@@ -84,11 +84,13 @@ def _again(suspicious: set[What]) -> dict[What, float]:
     print(f"measuring again: {len(suspicious)} that look slower", file=sys.stderr)
     taken: dict[What, float] = {}
     for name in sorted({section for section, _ in suspicious}):
-        taken |= _measured([name], _wires(what for section, what in suspicious if section == name))
+        taken |= _measured(
+            [name], wires_of(what for section, what in suspicious if section == name)
+        )
     return taken
 
 
-def _wires(names: Iterable[str]) -> tuple[str, ...]:
+def wires_of(names: Iterable[str]) -> tuple[str, ...]:
     """The wires that the names of figures begin with; all, if one begins otherwise."""
     known = {label: wire for wire, label in NAMES.items()}
     firsts = [name.replace(",", " ").split()[0] for name in names]

@@ -20,7 +20,7 @@ from typing import IO, Any
 from bench.environments import ensure
 from bench.readers import CONTENDERS
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "Trouble", "Worker"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 120.0  # seconds for one job
@@ -34,7 +34,7 @@ class Crew:
 
     def __init__(self, *, peers: bool = True) -> None:
         self._peers = peers
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, Worker] = {}
         self.left_out: dict[str, str] = {}
 
     def __enter__(self) -> Crew:
@@ -67,7 +67,7 @@ class Crew:
             return None
         try:
             answer = self._worker(contender).ask(job | {"contender": contender})
-        except _Trouble as trouble:
+        except Trouble as trouble:
             self.left_out[contender] = str(trouble)
             return None
         return answer
@@ -78,14 +78,14 @@ class Crew:
         answers = [self.ask(name, job="version") for name in names]
         return sorted({answer["version"] for answer in answers if answer and "version" in answer})
 
-    def _worker(self, contender: str) -> _Worker:
+    def _worker(self, contender: str) -> Worker:
         place = _place(contender)
         if place not in self._workers:
             environment = CONTENDERS[contender].environment
             python = ensure(environment) if environment else Path(sys.executable)
             if python is None:
-                raise _Trouble(f"the environment {environment} could not be installed")
-            self._workers[place] = _Worker([str(python), "-m", "bench.worker", self._port])
+                raise Trouble(f"the environment {environment} could not be installed")
+            self._workers[place] = Worker([str(python), "-m", "bench.worker", self._port])
         return self._workers[place]
 
 
@@ -95,11 +95,11 @@ def _place(contender: str) -> str:
     return one.distribution if one.environment else "our own"
 
 
-class _Trouble(Exception):
+class Trouble(Exception):
     """A process that is of no more use."""
 
 
-class _Worker:
+class Worker:
     def __init__(self, command: list[str]) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed by stop
         self._process = _start(command, self._errors)
@@ -112,12 +112,12 @@ class _Worker:
             stdin.write(json.dumps(job) + "\n")
             stdin.flush()
         except OSError:
-            raise _Trouble(self._last_words()) from None
+            raise Trouble(self._last_words()) from None
         if not select.select([stdout], [], [], TIMEOUT)[0]:
             self._process.kill()
-            raise _Trouble(f"not done after {TIMEOUT:.0f} s")
+            raise Trouble(f"not done after {TIMEOUT:.0f} s")
         if not (line := stdout.readline()):
-            raise _Trouble(self._last_words())
+            raise Trouble(self._last_words())
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -149,3 +149,5 @@ def _end(process: subprocess.Popen[str]) -> None:
     except (OSError, subprocess.TimeoutExpired):
         process.kill()
         process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

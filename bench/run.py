@@ -54,7 +54,7 @@ def main() -> int:
     start = time.monotonic()
     sections = {name: _run(name, progress, arguments) for name in arguments.only}
     about["minutes"] = round((time.monotonic() - start) / 60, 1)
-    if (out := arguments.out or _whole(arguments)) is not None:
+    if (out := arguments.out or kept_as(arguments)) is not None:
         results.write(out, about, sections)
         print(f"... written: {out.name}, after {about['minutes']} minutes", file=sys.stderr)
     return _verdict(list(sections.values()))
@@ -83,7 +83,7 @@ def _add_choice(parser: argparse.ArgumentParser, option: str, known: list[str]) 
     )
 
 
-def _whole(arguments: argparse.Namespace) -> Path | None:
+def kept_as(arguments: argparse.Namespace) -> Path | None:
     """Where the results go without being told: only those of a whole run."""
     everything = (arguments.only, arguments.wires) == (list(SECTIONS), list(WIRES))
     part = arguments.quick or arguments.no_peers or not everything

@@ -9,7 +9,7 @@ The first three parts of a path say what is answered, whatever an SDK adds behin
 event       every event in an HTTP chunk of its own, as fast as the reader takes them
 16k         HTTP chunks of 16 KiB, as fast as the reader takes them
 paced       an event per millisecond, each with the time at which it was sent in its text
-crowd-N     nothing until N requests are there; then every one of them gets an event per ``TICK``
+crowd-N     nothing until N requests are there; then each gets an event in its turn, ``RATE`` a second
 ==========  ======================================================================================
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from bench import workloads
 from bench.workloads import chunks_of, split_frames
 
-__all__ = ["STEP", "TICK", "http_chunk", "stamped"]
+__all__ = ["RATE", "STEP", "http_chunk", "stamped"]
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
@@ -32,7 +32,7 @@ HEAD = (
 )
 END = b"0\r\n\r\n"
 STEP = 0.001  # seconds between two events of a paced stream
-TICK, SLICES = 0.3, 30  # seconds between two events of each stream of a crowd, told in slices
+RATE, SLICES = 6_500, 30  # events a second of a whole crowd, told in slices
 MARK = workloads.MARK.encode()
 
 
@@ -92,13 +92,13 @@ class Crowd:
         self._done.set()
 
     async def _tell(self) -> None:
-        start = time.monotonic()
+        start, turn = time.monotonic(), self._size / RATE
         for number in range(max(len(body) for _, body in self._members)):
             for part in range(SLICES):
                 for writer, body in self._members[part::SLICES]:
                     if number < len(body):
                         writer.write(body[number])
-                due = start + TICK * (number + (part + 1) / SLICES)
+                due = start + turn * (number + (part + 1) / SLICES)
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 

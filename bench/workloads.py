@@ -7,7 +7,7 @@ nothing is read from disk. The envelopes are those of the services as of 2026 (o
 ========  =====================================================================================
 W1        text-heavy: 2,000 text deltas of a word each, then one small call
 W2        tool-heavy: 8 calls of 250 argument deltas each; Gemini: 2,000 whole calls
-W3-SIZE   one call with SIZE bytes of arguments in deltas of about 20 characters; Gemini: whole
+W3-SIZE   one call with SIZE bytes of arguments in deltas of about 64 characters; Gemini: whole
 W3p-SIZE  Gemini only: the same call, streamed as ``partialArgs``
 TEXT-N    N million bytes of text in deltas of 256 characters, no call (for the memory section)
 STAMP-N   N text deltas that are a ``MARK`` each, no call: the server puts the time there
@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 WIRES = ("openai_chat", "anthropic", "openai_responses", "gemini")
-SIZES = {"64K": 64 << 10, "256K": 256 << 10, "1M": 1 << 20, "4M": 4 << 20, "16M": 16 << 20}
+SIZES = {"64K": 64 << 10, "1M": 1 << 20, "4M": 4 << 20, "16M": 16 << 20}
 MARK = "@" * 20  # in place of a time: as long as one in nanoseconds will ever be
 
 _PROSE = """
@@ -169,10 +169,10 @@ def _evenly(text: str, count: int) -> tuple[str, ...]:
 
 
 def _unevenly(rng: random.Random, text: str) -> tuple[str, ...]:
-    """Pieces of 14 to 26 characters, 20 on average."""
+    """Pieces of 48 to 80 characters, 64 on average: a chunk of a few tokens."""
     pieces, start = [], 0
     while start < len(text):
-        end = start + rng.randint(14, 26)
+        end = start + rng.randint(48, 80)
         pieces.append(text[start:end])
         start = end
     return tuple(pieces)
