@@ -53,7 +53,7 @@ class Group(NamedTuple):
 
 def picture(title: str, unit: str, groups: Sequence[Group]) -> str:
     """All groups below each other, on one scale that begins at zero."""
-    longest = max((bar.value for group in groups for bar in group.bars), default=1.0)
+    longest = max((_reach(bar) for group in groups for bar in group.bars), default=1.0)
     scale = (WIDTH - NAME - ROOM) / longest
     parts = [_words(0, 16, title, "title"), _words(0, 34, f"{unit}; less is better", "small")]
     y = TOP
@@ -68,13 +68,22 @@ def picture(title: str, unit: str, groups: Sequence[Group]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _reach(bar: Bar) -> float:
+    return max(bar.value, bar.limit or 0.0)
+
+
 def _row(bar: Bar, y: int, scale: float, unit: str) -> list[str]:
     wide = max(1.0, bar.value * scale)
     kind = "ours" if bar.ours else "other"
     parts = [
         _words(NAME - 8, y + 13, bar.name, "", "end"),
         f'<rect class="{kind}" x="{NAME}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 4}" rx="2"/>',
-        _words(NAME + wide + 6, y + 13, f"{number(bar.value)} {unit.split()[0]}", "small"),
+        _words(
+            NAME + max(wide, _reach(bar) * scale) + 6,
+            y + 13,
+            f"{number(bar.value)} {unit.split()[0]}",
+            "small",
+        ),
     ]
     if bar.limit is not None:
         x = NAME + bar.limit * scale

@@ -20,7 +20,7 @@ from typing import Any
 from bench import workloads
 from bench.crew import Crew
 from bench.judge import Heard, judge
-from bench.readers import BARE, OURS, PATHS, SSE
+from bench.readers import BARE, OURS, PATHS, SSE, heard_from
 from bench.report import Options, Section, number, table
 from bench.server import RATE
 from bench.workloads import WIRES
@@ -148,29 +148,10 @@ async def _sse(response: Any, wire: str) -> None:
             orjson.loads(event.data)
 
 
-async def _ours(response: Any, wire: str) -> Heard:
-    from streamnorm import normalize
-
-    heard = Heard(end="nothing")
-    text: list[str] = []
-    async with normalize(response) as stream:
-        async for event in stream:
-            kind = event.kind
-            if kind == "text_delta":
-                text.append(event.text)
-            elif kind == "tool_call":
-                arguments = event.arguments if wire == "gemini" else event.raw
-                heard.calls.append((event.id, event.name, arguments))
-            elif kind in ("finish", "failed"):
-                heard.end = kind
-    heard.text = "".join(text)
-    return heard
-
-
 _READ: dict[str, Callable[[Any, str], Awaitable[Heard | None]]] = {
     BARE: _bare,
     SSE: _sse,
-    OURS: _ours,
+    OURS: heard_from,
 }
 
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 __all__ = ["ENVIRONMENTS", "ensure"]
@@ -32,8 +33,12 @@ ENVIRONMENTS = {
 }
 
 
+@cache
 def ensure(name: str) -> Path | None:
-    """The Python of the environment, made now if needed; None if that cannot be done."""
+    """The Python of the environment, made now if needed; None if that cannot be done.
+
+    It is tried once in a run.
+    """
     folder = FOLDER / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     wanted = "\n".join([*ENVIRONMENTS[name], *_own_dependencies()])

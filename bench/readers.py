@@ -17,7 +17,17 @@ from typing import Any
 
 from bench.judge import Heard
 
-__all__ = ["BARE", "CONTENDERS", "OURS", "SSE", "Contender", "Note", "Read", "offline"]
+__all__ = [
+    "BARE",
+    "CONTENDERS",
+    "OURS",
+    "SSE",
+    "Contender",
+    "Note",
+    "Read",
+    "heard_from",
+    "offline",
+]
 
 Read = Callable[[], Coroutine[Any, Any, Heard | None]]
 Note = Callable[[Any], object]
@@ -104,30 +114,36 @@ def streamnorm(
 ) -> Read:
     import httpx
 
-    from streamnorm import normalize
-
     http = httpx.AsyncClient(verify=False, timeout=600)
 
     async def read() -> Heard:
-        got = Fragments(note)
-        calls: list[tuple[str, str, Any]] = []
-        end = "nothing"
-        async with (
-            http.stream("POST", base + PATHS[wire]) as response,
-            normalize(response, record=take and take()) as stream,
-        ):
-            async for event in stream:
-                kind = event.kind
-                if kind == "text_delta":
-                    got.say(event.text)
-                elif kind == "tool_call":
-                    arguments = event.arguments if wire == "gemini" else event.raw
-                    calls.append((event.id, event.name, arguments))
-                elif kind in ("finish", "failed"):
-                    end = kind
-        return Heard("".join(got.text), calls, end)
+        async with http.stream("POST", base + PATHS[wire]) as response:
+            return await heard_from(response, wire, note, take and take())
 
     return read
+
+
+async def heard_from(
+    response: Any, wire: str, note: Note | None = None, record: Path | None = None
+) -> Heard:
+    """What streamnorm makes of a response."""
+    from streamnorm import normalize
+
+    got = Fragments(note)
+    calls: list[tuple[str, str, Any]] = []
+    end = "nothing"
+    event: Any
+    async with normalize(response, record=record) as stream:
+        async for event in stream:
+            kind = event.kind
+            if kind == "text_delta":
+                got.say(event.text)
+            elif kind == "tool_call":
+                arguments = event.arguments if wire == "gemini" else event.raw
+                calls.append((event.id, event.name, arguments))
+            elif kind in ("finish", "failed"):
+                end = kind
+    return Heard("".join(got.text), calls, end)
 
 
 def streamnorm_recording(wire: str, base: str, note: Note | None = None) -> Read:

@@ -19,12 +19,14 @@ import importlib
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 HERE = Path(__file__).resolve().parent
 # Run as a script, this folder would come first and its modules could hide others'.
 sys.path[:] = [str(HERE.parent), *(p for p in sys.path if Path(p or ".").resolve() != HERE)]
 
 from bench import results  # noqa: E402
+from bench.environments import ENVIRONMENTS, ensure  # noqa: E402
 from bench.progress import Progress  # noqa: E402
 from bench.quiet import quiet  # noqa: E402
 from bench.report import Options, Section  # noqa: E402
@@ -50,9 +52,13 @@ def main() -> int:
     quiet()
     about = results.machine()
     print(f"# streamnorm benchmark\n\n{about['line']}\n", flush=True)
+    if not arguments.no_peers and {"live", "latency"} & set(arguments.only):
+        for environment in ENVIRONMENTS:  # now, and not while something is measured
+            ensure(environment)
     progress = Progress({name: SECTIONS[name] for name in arguments.only})
     start = time.monotonic()
-    sections = {name: _run(name, progress, arguments) for name in arguments.only}
+    modules = {name: importlib.import_module(f"bench.{name}") for name in arguments.only}
+    sections = {name: _run(name, each, progress, arguments) for name, each in modules.items()}
     about["minutes"] = round((time.monotonic() - start) / 60, 1)
     if (out := arguments.out or kept_as(arguments)) is not None:
         results.write(out, about, sections)
@@ -90,7 +96,9 @@ def kept_as(arguments: argparse.Namespace) -> Path | None:
     return None if part else results.RESULTS
 
 
-def _run(name: str, progress: Progress, arguments: argparse.Namespace) -> Section:
+def _run(
+    name: str, module: ModuleType, progress: Progress, arguments: argparse.Namespace
+) -> Section:
     """One section, printed as soon as it is done; progress goes to stderr."""
     options = Options(
         quick=arguments.quick,
@@ -98,7 +106,7 @@ def _run(name: str, progress: Progress, arguments: argparse.Namespace) -> Sectio
         wires=tuple(arguments.wires),
         tick=progress.section(name),
     )
-    section: Section = importlib.import_module(f"bench.{name}").run(options)
+    section: Section = module.run(options)
     progress.done(name)
     print(f"## {section.title}\n")
     print("\n".join(section.lines))
