@@ -14,6 +14,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from bench import results
@@ -63,10 +64,12 @@ def slower(before: Ratios, now: Ratios, measure: Measure) -> dict[What, tuple[fl
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compare a short run with the kept results.")
     parser.add_argument("--only", help=f"some of {', '.join(CHECKED)}, joined by commas")
-    only = parser.parse_args().only
+    parser.add_argument("--against", type=Path, default=results.RESULTS, help="other results")
+    arguments = parser.parse_args()
+    only = arguments.only
     names = [name for name in CHECKED if only is None or name in only.split(",")]
     quiet()
-    about, kept = results.read()
+    about, kept = results.read(arguments.against)
     before = ratios({name: kept[name] for name in names if name in kept})
     now = _measured(names)
     compared = before.keys() & now.keys()

@@ -20,13 +20,14 @@ __all__ = ["RESULTS", "machine", "read", "write"]
 RESULTS = Path(__file__).resolve().parent / "results.json"
 
 
-def machine() -> dict[str, Any]:
-    """What it ran on, as far as it matters."""
+def machine(*, quick: bool = False) -> dict[str, Any]:
+    """What it ran on, as far as it matters, and how."""
     load = round(os.getloadavg()[0], 1)
     python, cores = platform.python_version(), os.cpu_count()
     line = (
         f"Python {python}, {platform.system()} {platform.machine()}, {cores} cores,"
         f" load {load} at the start, {time.strftime('%Y-%m-%d')}"
+        f"{', a short run' if quick else ''}"
     )
     return {"line": line, "python": python, "cores": cores, "load": load}
 

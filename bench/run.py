@@ -50,7 +50,7 @@ SECTIONS = {
 def main() -> int:
     arguments = _arguments()
     quiet()
-    about = results.machine()
+    about = results.machine(quick=arguments.quick)
     print(f"# streamnorm benchmark\n\n{about['line']}\n", flush=True)
     if not arguments.no_peers and {"live", "latency"} & set(arguments.only):
         for environment in ENVIRONMENTS:  # now, and not while something is measured

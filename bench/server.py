@@ -8,8 +8,8 @@ The first three parts of a path say what is answered, whatever an SDK adds behin
 ==========  ======================================================================================
 event       every event in an HTTP chunk of its own, as fast as the reader takes them
 16k         HTTP chunks of 16 KiB, as fast as the reader takes them
-paced       an event per millisecond, each with the time at which it was sent in its text
-crowd-N     nothing until N requests are there; then each gets an event in its turn, ``RATE`` a second
+paced       an event, then a pause of ``STEP``; each has the time of its sending in its text
+crowd-N     nothing until N requests are there; then an event to each in turn, ``RATE`` a second
 ==========  ======================================================================================
 """
 
@@ -92,14 +92,13 @@ class Crowd:
         self._done.set()
 
     async def _tell(self) -> None:
-        start, turn = time.monotonic(), self._size / RATE
+        pause = self._size / RATE / SLICES  # nothing is made up for: that would be a burst
         for number in range(max(len(body) for _, body in self._members)):
             for part in range(SLICES):
                 for writer, body in self._members[part::SLICES]:
                     if number < len(body):
                         writer.write(body[number])
-                due = start + turn * (number + (part + 1) / SLICES)
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                await asyncio.sleep(pause)
 
 
 class Server:
@@ -139,11 +138,9 @@ class Server:
     async def _pace(self, writer: asyncio.StreamWriter, wire: str, name: str) -> None:
         frames = tuple(split_frames(workloads.build(wire, name)))
         writer.write(HEAD)
-        due = time.monotonic()
         for frame in stamped(frames):
             writer.write(http_chunk(frame))
-            due += STEP
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            await asyncio.sleep(STEP)
         writer.write(END)
 
 

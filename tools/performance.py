@@ -132,7 +132,13 @@ def _others() -> str:
              for end in ("p50 added", "p99 added")]  # fmt: skip
     rows = {
         "live, 16 KiB chunks, against httpx-sse + orjson": _worst(
-            "live", f"{WAYS['16k']}: times httpx-sse + orjson"
+            "live", f"{WAYS['16k']}: times httpx-sse + orjson", "Gemini tools"
+        ),
+        "the same, Gemini with 2,000 whole calls": _worst(
+            "live", f"{cell_name('gemini', 'W2', '16k')}: times httpx-sse + orjson"
+        ),
+        "live, one event per chunk, against httpx-sse + orjson": _worst(
+            "live", f"{WAYS['event']}: times httpx-sse + orjson", "Gemini tools"
         ),
         "live, one event per chunk, against the fastest SDK": _worst(
             "live", f"{WAYS['event']}: times the fastest SDK"
