@@ -13,14 +13,14 @@ ALL    := $(VENV)/.all.stamp
 RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-all check format docs golden takes bench prove mutate everything clean
+.PHONY: help demo page test test-all check format docs golden takes bench bench-check prove mutate everything clean
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
 help: ## print this list
 	@echo "make TARGET, where TARGET is"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUNTIME) ## replay one take of each provider, offline, and show the calls in one table
 	@echo "==> replaying one take of each provider"
@@ -69,9 +69,14 @@ golden: $(DEV) ## write the golden events beside each take, and the golden reque
 	@$(BIN)/python -m tools.golden $(ARGS)
 	@$(BIN)/python -m tools.golden_requests $(ARGS)
 
-bench: $(DEV) ## measure the pipe against its floor
-	@echo "==> measuring (a minute or two)"
+bench: $(DEV) ## measure live streams, the pipe and the rest, against others; write the figures down
+	@echo "==> measuring (about ten minutes; nothing else should run; ARGS=--quick for less)"
 	@$(BIN)/python bench/run.py $(ARGS)
+	@$(BIN)/python -m tools.performance
+
+bench-check: $(DEV) ## name what became slower than in bench/results.json by more than a tenth
+	@echo "==> measuring (a few minutes; what looks slower is measured again)"
+	@$(BIN)/python -m bench.check $(ARGS)
 
 prove: $(DEV) ## damage streams in a million ways and look for one call that was never made
 	@echo "==> damaging streams (ARGS='--mutants N' for fewer)"

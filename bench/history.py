@@ -31,11 +31,11 @@ COMMITS = 100
 def run(options: Options) -> Section:
     section = Section("History: commits, and conversations that grow long")
     with tempfile.TemporaryDirectory() as folder:
-        anyio.run(_measure, section, Path(folder), options.quick)
+        anyio.run(_measure, section, Path(folder), options)
     return section
 
 
-async def _measure(section: Section, folder: Path, quick: bool) -> None:
+async def _measure(section: Section, folder: Path, options: Options) -> None:
     stores: dict[str, Callable[[str], History]] = {
         "memory": lambda name: MemoryHistory(),
         "SQLite, FULL": lambda name: SQLiteHistory(folder / f"{name}.db"),
@@ -45,8 +45,9 @@ async def _measure(section: Section, folder: Path, quick: bool) -> None:
 
         stores["PostgreSQL"] = lambda name: PostgresHistory(dsn, schema="streamnorm_bench")
     rows = []
-    for name, opened in stores.items():
-        figures = [await _figures(section, opened, size, quick) for size in SIZES]
+    for done, (name, opened) in enumerate(stores.items()):
+        options.tick(done, len(stores), name)
+        figures = [await _figures(section, opened, size, options.quick) for size in SIZES]
         rows += [[name, f"{size:,}", *_cells(f)] for size, f in zip(SIZES, figures, strict=True)]
         _compare(section, name, *figures)
         section.data[name] = dict(zip(map(str, SIZES), figures, strict=True))
@@ -113,6 +114,9 @@ def _cells(figures: dict[str, float]) -> list[str]:
 def _compare(section: Section, name: str, short: dict[str, float], long: dict[str, float]) -> None:
     times = SIZES[1] / SIZES[0]
     for what, most in (("append", 1), ("open", times), ("mend", times), ("encode", times)):
-        section.bar(
-            f"{name}: {what} at ten times the turns", long[what] / short[what], most * SLACK
+        section.figure(
+            f"{name}: {what} at ten times the turns",
+            long[what] / short[what],
+            "times",
+            most * SLACK,
         )

@@ -9,37 +9,29 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import orjson
 
 from bench.judge import Heard
 from bench.workloads import Workload, separator
-from streamnorm import Normalizer
+from streamnorm import Limits, Normalizer
 
 __all__ = [
     "Run",
     "best_of",
-    "chunks_of",
     "count_events",
+    "events_of",
     "floor",
-    "growth",
     "hear",
-    "quiet",
-    "split_frames",
 ]
 
 Run = Callable[[], object]
 # CPU seconds: a short contender runs several times in its turn, so none is judged by one run.
 TURN = 0.02
-
-
-def quiet() -> None:
-    """Switch logging off for everybody: the peers log as well."""
-    logging.disable(logging.CRITICAL)
 
 
 def best_of(
@@ -74,11 +66,6 @@ def _turn(run: Run) -> float:
     return best
 
 
-def growth(small: float, large: float, factor: float) -> float:
-    """The exponent k of time ~ size^k between two sizes that differ by ``factor``."""
-    return math.log(large / small) / math.log(factor)
-
-
 # The floor.
 
 
@@ -101,22 +88,14 @@ def floor(workload: Workload) -> Run:
 
 # The pipe.
 
-
-def chunks_of(workload: Workload, size: int) -> list[bytes]:
-    """The body in pieces of ``size`` bytes, as a socket would give it."""
-    body = workload.body
-    return [body[at : at + size] for at in range(0, len(body), size)]
-
-
-def split_frames(workload: Workload) -> list[bytes]:
-    """The body in pieces of one event each: a slow model."""
-    end = separator(workload.wire)
-    return [frame + end for frame in workload.body.removesuffix(end).split(end)]
+ROOMY = Limits(
+    frame_bytes=64 << 20, arguments=32 << 20, arguments_total=64 << 20
+)  # of 16 MiB calls
 
 
 def count_events(wire: str, chunks: Sequence[bytes]) -> int:
     """Feed everything and drop what comes out, as a consumer does that has dealt with it."""
-    pipe = Normalizer(wire)
+    pipe = Normalizer(wire, limits=ROOMY)
     feed = pipe.feed
     count = 0
     for chunk in chunks:
@@ -124,11 +103,15 @@ def count_events(wire: str, chunks: Sequence[bytes]) -> int:
     return count + len(pipe.close())
 
 
+def events_of(wire: str, chunks: Iterable[bytes]) -> list[Any]:
+    """All events of the pipe."""
+    pipe = Normalizer(wire, limits=ROOMY)
+    return [event for chunk in chunks for event in pipe.feed(chunk)] + pipe.close()
+
+
 def hear(wire: str, chunks: Iterable[bytes]) -> tuple[Heard, int, list[str]]:
     """What the pipe understands, the number of its events, and where it contradicts itself."""
-    pipe = Normalizer(wire)
-    events = [event for chunk in chunks for event in pipe.feed(chunk)]
-    events += pipe.close()
+    events = events_of(wire, chunks)
     calls = [event for event in events if event.kind == "tool_call"]
     wrong = [
         f"raw of {c.id} is not its arguments" for c in calls if json.loads(c.raw) != c.arguments

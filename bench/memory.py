@@ -16,8 +16,9 @@ import tracemalloc
 from pathlib import Path
 
 from bench import workloads
-from bench.measure import count_events, quiet
-from bench.report import Options, Section, table
+from bench.measure import count_events
+from bench.quiet import quiet
+from bench.report import NAMES, Options, Section, table
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORT, LONG = "TEXT-1", "TEXT-20"
@@ -29,19 +30,20 @@ MIB = 1 << 20
 
 
 def run(options: Options) -> Section:
-    section = Section("Memory: what a stream holds")
+    section = Section("Memory: what the pipe holds")
     names = (SHORT, "TEXT-5" if options.quick else LONG, CALL)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for wire in options.wires:
+        for done, wire in enumerate(options.wires):
+            options.tick(done, len(options.wires), NAMES[wire])
             taken = {name: _take(section, wire, name, Path(folder)) for name in names}
             rows.append(_row(section, wire, taken))
     short, long = (name.partition("-")[2] for name in names[:2])
     head = [
-        "wire",
+        "",
         f"end, {short} MB",
         f"end, {long} MB",
-        "bar",
+        "more",
         f"RSS +{short} MB",
         f"RSS +{long} MB",
         "peak, 1 MiB call",
@@ -61,11 +63,10 @@ def run(options: Options) -> Section:
 def _row(section: Section, wire: str, taken: dict[str, dict[str, float]]) -> list[str]:
     short, long, call = taken.values()
     section.data[wire] = taken
-    verdict = section.bar(
-        f"{wire}, KiB more after the longer text", (long["end"] - short["end"]) / 1024, BAR_KIB
-    )
+    more = (long["end"] - short["end"]) / 1024
+    verdict = section.figure(f"{NAMES[wire]}: held more after longer text", more, "KiB", BAR_KIB)
     return [
-        wire,
+        NAMES[wire],
         f"{short['end'] / 1024:.1f} KiB",
         f"{long['end'] / 1024:.1f} KiB",
         verdict,

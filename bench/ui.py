@@ -1,8 +1,9 @@
-"""Chat streams: 1,000 readers on one stream, 1,000 streams in one process; seconds and checks out.
+"""Chat streams: events in, µs per event of each encoder and of each log out.
 
-Every reader checks all that it hears against what was appended. SQLite works on a file in a temporary
-folder; Redis is measured where ``STREAMNORM_REDIS`` names one. The cost of encoding is per event of a
-tool-heavy stream, each event fed alone, which is the worst case.
+Encoders are fed event by event, each alone, which is their worst case, with what the pipe makes of
+generated streams. Logs are appended to in batches, as a router does while a page is told thirty
+times a second, and read to the end; SQLite works on a file in a temporary folder, Redis is measured
+where ``STREAMNORM_REDIS`` names one.
 """
 
 from __future__ import annotations
@@ -10,39 +11,92 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from bench.report import Options, Section, table
-from streamnorm import Finish, StreamStart, TextDelta, ToolCall, ToolCallDelta, ToolCallStart
+from bench import workloads
+from bench.measure import best_of, events_of, floor
+from bench.report import Options, Section, number, table
 from streamnorm.ui import ag_ui, plain, vercel
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 
-MANY = 1000
-APPENDS, BATCH = 100, 5  # of the stream that many read
-SHORT = 20  # appends of each of many streams
-Work = Callable[[EventLog, int, Section], Awaitable[int]]
+__all__ = ["run"]
+
+STREAMS = {
+    "text": ("openai_chat", "W1"),
+    "calls in pieces": ("anthropic", "W2"),
+    "2,000 whole calls": ("gemini", "W2"),
+}
+ENCODERS: dict[str, Callable[[], Any]] = {
+    "AI SDK": vercel.Encoder,
+    "AG-UI": lambda: ag_ui.Encoder(protocol_version="1.0"),
+    "plain": plain.Encoder,
+}
+PER_EVENT, PER_APPENDED = 2.5, 10.0  # µs
+BATCHES = {32: PER_APPENDED, 8: None}  # payloads at once, and the bar
+APPENDED = 3200
+PAYLOAD = b'{"type":"text-delta","id":"text-1","delta":"word %d "}'
 
 
 def run(options: Options) -> Section:
-    section = Section("Chat streams: readers and producers")
-    many = 100 if options.quick else MANY
-    rows = []
+    section = Section("Chat streams: encoders and resumable logs")
+    rounds = 4 if options.quick else 12
+    options.tick(0, 2, "encoders")
+    encoded = [_encoders(section, name, rounds) for name in STREAMS]
+    options.tick(1, 2, "logs")
     with tempfile.TemporaryDirectory() as folder:
-        for name, make in _logs(Path(folder)).items():
-            for what, work in (("readers, 1 stream", _readers), ("streams, 1 reader", _streams)):
-                rows.append(anyio.run(_measured, section, name, make, f"{many} {what}", work, many))
+        logs = _logs(Path(folder))
+        kept = [
+            anyio.run(_log, section, name, make, rounds, batch)
+            for batch in BATCHES
+            for name, make in logs.items()
+        ]
+    if "Redis" not in logs:
+        section.notes.append("left out: the log in Redis (STREAMNORM_REDIS names none)")
     section.lines = [
-        "All readers hear all that was appended, live, and check it.",
+        "µs of CPU per event of ours, fed alone:",
         "",
-        table(["log", "what", "payloads heard", "seconds", "heard per s"], rows, 2),
+        table(["encoder", *ENCODERS], encoded),
         "",
-        table(["encoder", "µs per event"], [[n, f"{us:.1f}"] for n, us in _encoders(section)]),
+        "Appended in batches, then read to the end and compared:",
+        "",
+        table(["log", "batch", "CPU µs/appended", "time µs/appended", "CPU µs/read"], kept),
     ]
     return section
+
+
+# Encoders.
+
+
+def _encoders(section: Section, stream: str, rounds: int) -> list[str]:
+    workload = workloads.build(*STREAMS[stream])
+    events = events_of(workload.wire, [workload.body])
+    runs = {name: partial(_encode, make, events) for name, make in ENCODERS.items()}
+    best = best_of({"floor": floor(workload)} | runs, rounds)
+    cells = []
+    for name in ENCODERS:
+        micros = best[name] / len(events) * 1e6
+        section.data[f"{name}, {stream}"] = micros
+        per_floor = best[name] / len(events) / (best["floor"] / workload.events)
+        section.figure(f"{name}, {stream}: times the floor of an event", per_floor)
+        cells.append(section.figure(f"{name}, {stream}", micros, "µs", PER_EVENT))
+    return [stream, *cells]
+
+
+def _encode(make: Callable[[], Any], events: list[Any]) -> int:
+    encoder = make()
+    feed = encoder.feed
+    size = 0
+    for event in events:
+        size += len(feed(event))
+    return size + len(encoder.close())
+
+
+# Logs.
 
 
 def _logs(folder: Path) -> dict[str, Callable[[], EventLog]]:
@@ -57,97 +111,27 @@ def _logs(folder: Path) -> dict[str, Callable[[], EventLog]]:
     return logs
 
 
-async def _measured(
-    section: Section,
-    name: str,
-    make: Callable[[], EventLog],
-    what: str,
-    work: Work,
-    many: int,
+async def _log(
+    section: Section, name: str, make: Callable[[], EventLog], rounds: int, batch: int
 ) -> list[str]:
+    told = [PAYLOAD % n for n in range(APPENDED)]
+    best = dict.fromkeys(("append", "time", "read"), 1e9)
     async with make() as log:
-        start = time.perf_counter()
-        heard = await work(log, many, section)
-        seconds = time.perf_counter() - start
-    section.data[f"{name}, {what}"] = {"seconds": seconds, "heard": heard}
-    return [name, what, f"{heard:,}", f"{seconds:.2f}", f"{heard / seconds:,.0f}"]
-
-
-async def _readers(log: EventLog, many: int, section: Section) -> int:
-    writer = await log.create(owner="bench")
-    told = _payloads(APPENDS * BATCH)
-    counts: list[int] = []
-
-    async def produce() -> None:
-        for at in range(0, len(told), BATCH):
-            await writer.append(told[at : at + BATCH])
-        await writer.close()
-
-    async with anyio.create_task_group() as group:
-        for _ in range(many):
-            group.start_soon(_read, log, writer.stream, told, counts, section)
-        group.start_soon(produce)
-    return sum(counts)
-
-
-async def _streams(log: EventLog, many: int, section: Section) -> int:
-    told = _payloads(SHORT)
-    counts: list[int] = []
-
-    async def produce() -> None:
-        writer = await log.create(owner="bench")
-        async with anyio.create_task_group() as group:
-            group.start_soon(_read, log, writer.stream, told, counts, section)
-            for payload in told:
-                await writer.append([payload])
+        for _ in range(rounds):
+            writer = await log.create(owner="bench")
+            began, start = time.perf_counter(), time.process_time()
+            for at in range(0, len(told), batch):
+                await writer.append(told[at : at + batch])
+            appended, ended = time.process_time(), time.perf_counter()
             await writer.close()
-
-    async with anyio.create_task_group() as group:
-        for _ in range(many):
-            group.start_soon(produce)
-    return sum(counts)
-
-
-async def _read(
-    log: EventLog, stream: str, told: list[bytes], counts: list[int], section: Section
-) -> None:
-    heard = [entry.data async for entry in log.read(stream, owner="bench")]
-    counts.append(len(heard))
-    if heard != told:
-        section.wrong.append(f"a reader heard {len(heard)} of {len(told)} payloads, or others")
-
-
-def _payloads(n: int) -> list[bytes]:
-    return [b'{"type":"text-delta","id":"text-1","delta":"word %d "}' % i for i in range(n)]
-
-
-def _encoders(section: Section) -> list[tuple[str, float]]:
-    events = _events()
-    kinds: dict[str, Callable[[], Any]] = {
-        "vercel": vercel.Encoder,
-        "ag_ui": lambda: ag_ui.Encoder(protocol_version="1.0"),
-        "plain": plain.Encoder,
-    }
-    taken = {name: min(_encode(make(), events) for _ in range(5)) for name, make in kinds.items()}
-    section.data["encoders"] = taken
-    return list(taken.items())
-
-
-def _encode(encoder: Any, events: list[Any]) -> float:
-    start = time.process_time()
-    for event in events:
-        encoder.feed(event)
-    encoder.close()
-    return (time.process_time() - start) / len(events) * 1e6
-
-
-def _events() -> list[Any]:
-    events: list[Any] = [StreamStart("anthropic", "m", "r")]
-    events += [TextDelta("word ") for _ in range(1000)]
-    for call in range(20):
-        events.append(ToolCallStart(call, f"call_{call}", "write_file"))
-        events += [ToolCallDelta(call, '{"text":"') for _ in range(1)]
-        events += [ToolCallDelta(call, "x" * 20) for _ in range(100)]
-        arguments = {"text": "x" * 2000}
-        events.append(ToolCall(call, f"call_{call}", "write_file", arguments, ""))
-    return [*events, Finish("tool_calls")]
+            heard = [entry.data async for entry in log.read(writer.stream, owner="bench")]
+            read = time.process_time() - appended
+            taken = {"append": appended - start, "time": ended - began, "read": read}
+            best = {key: min(value, taken[key]) for key, value in best.items()}
+            if heard != told:
+                section.wrong.append(f"{name}: {len(heard)} of {len(told)} payloads, or others")
+    micros = {key: value / len(told) * 1e6 for key, value in best.items()}
+    section.data[f"log in {name}, {batch} at once"] = micros
+    what = f"log in {name}, {batch} at once"
+    cell = section.figure(what, micros["append"], "µs", BATCHES[batch])
+    return [name, str(batch), cell, number(micros["time"]), number(micros["read"])]

@@ -7,9 +7,11 @@ nothing is read from disk. The envelopes are those of the services as of 2026 (o
 ========  =====================================================================================
 W1        text-heavy: 2,000 text deltas of a word each, then one small call
 W2        tool-heavy: 8 calls of 250 argument deltas each; Gemini: 2,000 whole calls
-W3-SIZE   one call with SIZE bytes of arguments in deltas of about 20 characters; Gemini: whole
+W3-SIZE   one call with SIZE bytes of arguments in deltas of about 64 characters; Gemini: whole
 W3p-SIZE  Gemini only: the same call, streamed as ``partialArgs``
 TEXT-N    N million bytes of text in deltas of 256 characters, no call (for the memory section)
+STAMP-N   N text deltas that are a ``MARK`` each, no call: the server puts the time there
+CROWD     16 words, then one small call: what each of many streams says
 ========  =====================================================================================
 """
 
@@ -23,10 +25,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["SIZES", "WIRES", "Call", "Workload", "build", "separator"]
+__all__ = [
+    "MARK", "SIZES", "WIRES", "Call", "Workload", "build", "chunks_of", "separator", "split_frames",
+]  # fmt: skip
 
 WIRES = ("openai_chat", "anthropic", "openai_responses", "gemini")
-SIZES = {"64K": 64 << 10, "256K": 256 << 10, "1M": 1 << 20, "4M": 4 << 20}
+SIZES = {"64K": 64 << 10, "1M": 1 << 20, "4M": 4 << 20, "16M": 16 << 20}
+MARK = "@" * 20  # in place of a time: as long as one in nanoseconds will ever be
 
 _PROSE = """
 a stream is only as good as its last event so we keep reading until the wire says it is over and
@@ -73,6 +78,18 @@ def separator(wire: str) -> bytes:
     return b"\r\n\r\n" if wire == "gemini" else b"\n\n"
 
 
+def chunks_of(workload: Workload, size: int) -> list[bytes]:
+    """The body in pieces of ``size`` bytes, as a socket would give it."""
+    body = workload.body
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def split_frames(workload: Workload) -> list[bytes]:
+    """The body in pieces of one event each: a slow model."""
+    end = separator(workload.wire)
+    return [frame + end for frame in workload.body.removesuffix(end).split(end)]
+
+
 # What is said, whatever the wire.
 
 
@@ -92,6 +109,11 @@ def _content(wire: str, name: str) -> tuple[list[str], tuple[Call, ...]]:
     if kind == "W3p":
         arguments = _file_arguments(rng, SIZES[size])
         return [], (Call("", "write_file", arguments),)
+    if kind == "STAMP":
+        return [MARK] * int(size), ()
+    if kind == "CROWD":
+        arguments = _json({"path": "src/app/views.py", "line": 12})
+        return _words(rng, 16), (Call("call_c", "read_file", arguments, _evenly(arguments, 4)),)
     if kind == "TEXT":
         return [_prose(rng, 256) for _ in range(int(size) * 1_000_000 // 256)], ()
     raise ValueError(f"no workload is called {name!r}")
@@ -147,10 +169,10 @@ def _evenly(text: str, count: int) -> tuple[str, ...]:
 
 
 def _unevenly(rng: random.Random, text: str) -> tuple[str, ...]:
-    """Pieces of 14 to 26 characters, 20 on average."""
+    """Pieces of 48 to 80 characters, 64 on average: a chunk of a few tokens."""
     pieces, start = [], 0
     while start < len(text):
-        end = start + rng.randint(14, 26)
+        end = start + rng.randint(48, 80)
         pieces.append(text[start:end])
         start = end
     return tuple(pieces)

@@ -1,27 +1,36 @@
-"""The peers: a wire in, a coroutine function out that reads one stream the peer's own way.
+"""The contenders: a wire and an address in, a coroutine function out that reads one stream there.
 
-Nothing is patched: everything above the transport is the peer's code as installed. ``WIRE`` holds
-the chunks that the transport hands out; there is no socket. Each reader does what a user of that
-library has to do to get at the text and the final calls, and no more. ``streamnorm`` reads through
-the same kind of client, so both sides pay for HTTP.
+Everything is the contender's own code as installed, with its own HTTP client. Each reader does what
+a user of that library has to do to get at the text and the final calls, and no more; the first two
+get at neither. Imports stand inside the functions: peers live in environments without the others.
 
-Imports stand inside the functions: every peer lives in an environment without the others.
+With ``note`` a reader calls it with every piece of text that comes out, at that moment.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
 from bench.judge import Heard
 
-__all__ = ["PEERS", "WIRE", "Peer", "Read", "streamnorm_reader"]
+__all__ = [
+    "BARE",
+    "CONTENDERS",
+    "OURS",
+    "SSE",
+    "Contender",
+    "Note",
+    "Read",
+    "heard_from",
+    "offline",
+]
 
 Read = Callable[[], Coroutine[Any, Any, Heard | None]]
-BASE = "http://peer.invalid"
+Note = Callable[[Any], object]
 ASK = [{"role": "user", "content": "go on"}]
 TOOL_NAMES = ("read_file", "edit_file", "write_file")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -32,110 +41,119 @@ CHAT_TOOLS = [
 MESSAGES_TOOLS = [
     {"name": name, "description": name, "input_schema": SCHEMA} for name in TOOL_NAMES
 ]
-
-
-class WIRE:
-    """What the next request will be answered with."""
-
-    chunks: ClassVar[list[bytes]] = []
+# Where each wire is served, below the address of the server.
+PATHS = {
+    "openai_chat": "/v1/chat/completions",
+    "anthropic": "/v1/messages",
+    "openai_responses": "/v1/responses",
+    "gemini": "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+}
 
 
 def offline() -> None:
-    """Keys that open nothing, and no telemetry."""
+    """Keys that open nothing, no proxy on the way to loopback, and no telemetry."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         os.environ[name] = "none"
     os.environ |= {
+        "NO_PROXY": "*",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LANGSMITH_TRACING": "false",
         "DO_NOT_TRACK": "1",
     }
 
 
-# The transport.
+# The floor of HTTP, the plain reader, and streamnorm.
 
 
-def newest_httpx() -> ModuleType:
-    """httpx2 where the SDKs have moved to it, else httpx."""
-    try:
-        import httpx2
-    except ImportError:
-        import httpx
-
-        return httpx
-    return httpx2
-
-
-def transport(http: ModuleType) -> Any:
-    """A transport of ``http`` (httpx or httpx2) that answers from ``WIRE``."""
-
-    class Body(http.AsyncByteStream):  # type: ignore[name-defined,misc]
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            for chunk in WIRE.chunks:
-                yield chunk
-
-    class Transport(http.AsyncBaseTransport):  # type: ignore[name-defined,misc]
-        async def handle_async_request(self, request: Any) -> Any:
-            headers = {"content-type": "text/event-stream; charset=utf-8"}
-            return http.Response(200, headers=headers, stream=Body(), request=request)
-
-    return Transport()
-
-
-def client(http: ModuleType) -> Any:
-    return http.AsyncClient(transport=transport(http), timeout=600)
-
-
-# streamnorm and the plain reader.
-
-
-def streamnorm_reader(wire: str) -> Read:
+def bare_httpx(wire: str, base: str, note: Note | None = None) -> Read:
+    """The chunks as they come: no frames, no JSON."""
     import httpx
 
-    from streamnorm import Normalizer
+    http = httpx.AsyncClient(verify=False, timeout=600)
 
-    http = client(httpx)
+    async def read() -> None:
+        async with http.stream("POST", base + PATHS[wire]) as response:
+            async for _ in response.aiter_bytes():
+                pass
 
-    async def read() -> Heard:
-        pipe = Normalizer(wire)
-        text: list[str] = []
-        heard = Heard()
-
-        def take(events: list[Any]) -> None:
-            for event in events:
-                kind = event.kind
-                if kind == "text_delta":
-                    text.append(event.text)
-                elif kind == "tool_call":
-                    arguments = event.arguments if wire == "gemini" else event.raw
-                    heard.calls.append((event.id, event.name, arguments))
-                elif kind in ("finish", "failed"):
-                    heard.end = kind
-
-        async with http.stream("POST", BASE) as response:
+    async def noted() -> None:
+        async with http.stream("POST", base + PATHS[wire]) as response:
             async for chunk in response.aiter_bytes():
-                take(pipe.feed(chunk))
-        take(pipe.close())
-        heard.text = "".join(text)
-        return heard
+                note(chunk)  # type: ignore[misc]
 
-    return read
+    return read if note is None else noted
 
 
-def httpx_sse_reader(wire: str) -> Read:
+def httpx_sse(wire: str, base: str, note: Note | None = None) -> Read:
     """Events as dicts and nothing more: no calls, no text, no ending."""
     import httpx
     import orjson
     from httpx_sse import EventSource
 
-    http = client(httpx)
+    http = httpx.AsyncClient(verify=False, timeout=600)
+    loads = orjson.loads
 
     async def read() -> None:
-        async with http.stream("POST", BASE) as response:
+        async with http.stream("POST", base + PATHS[wire]) as response:
             async for event in EventSource(response).aiter_sse():
                 if event.data != "[DONE]":
-                    orjson.loads(event.data)
+                    loads(event.data)
+
+    async def noted() -> None:
+        async with http.stream("POST", base + PATHS[wire]) as response:
+            async for event in EventSource(response).aiter_sse():
+                if event.data != "[DONE]":
+                    loads(event.data)
+                    note(event.data)  # type: ignore[misc]
+
+    return read if note is None else noted
+
+
+def streamnorm(
+    wire: str, base: str, note: Note | None = None, take: Callable[[], Path] | None = None
+) -> Read:
+    import httpx
+
+    http = httpx.AsyncClient(verify=False, timeout=600)
+
+    async def read() -> Heard:
+        async with http.stream("POST", base + PATHS[wire]) as response:
+            return await heard_from(response, wire, note, take and take())
 
     return read
+
+
+async def heard_from(
+    response: Any, wire: str, note: Note | None = None, record: Path | None = None
+) -> Heard:
+    """What streamnorm makes of a response."""
+    from streamnorm import normalize
+
+    got = Fragments(note)
+    calls: list[tuple[str, str, Any]] = []
+    end = "nothing"
+    event: Any
+    async with normalize(response, record=record) as stream:
+        async for event in stream:
+            kind = event.kind
+            if kind == "text_delta":
+                got.say(event.text)
+            elif kind == "tool_call":
+                arguments = event.arguments if wire == "gemini" else event.raw
+                calls.append((event.id, event.name, arguments))
+            elif kind in ("finish", "failed"):
+                end = kind
+    return Heard("".join(got.text), calls, end)
+
+
+def streamnorm_recording(wire: str, base: str, note: Note | None = None) -> Read:
+    """Each stream becomes a take of its own in a temporary folder."""
+    import tempfile
+    from itertools import count
+
+    folder = tempfile.TemporaryDirectory(prefix="bench-")  # removed when the process ends
+    numbers = count()
+    return streamnorm(wire, base, note, lambda: Path(folder.name) / f"{next(numbers)}.sse")
 
 
 # SDKs.
@@ -144,8 +162,9 @@ def httpx_sse_reader(wire: str) -> Read:
 class Fragments:
     """Calls whose arguments come in pieces, under whatever key the wire uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Note | None = None) -> None:
         self.text: list[str] = []
+        self.say = self.text.append if note is None else note
         self.calls: dict[int, tuple[str, str, list[str]]] = {}
 
     def heard(self) -> Heard:
@@ -155,7 +174,7 @@ class Fragments:
     def chat(self, chunk: Any) -> None:
         for choice in chunk.choices:
             if choice.delta.content:
-                self.text.append(choice.delta.content)
+                self.say(choice.delta.content)
             for entry in choice.delta.tool_calls or ():
                 if entry.index not in self.calls:
                     self.calls[entry.index] = (entry.id, entry.function.name, [])
@@ -164,7 +183,7 @@ class Fragments:
     def responses(self, event: Any) -> None:
         kind = event.type
         if kind == "response.output_text.delta":
-            self.text.append(event.delta)
+            self.say(event.delta)
         elif kind == "response.function_call_arguments.delta":
             self.calls[event.output_index][2].append(event.delta)
         elif kind == "response.output_item.added" and _get(event.item, "type") == "function_call":
@@ -174,7 +193,7 @@ class Fragments:
     def messages(self, event: Any) -> None:
         if event.type == "content_block_delta":
             if event.delta.type == "text_delta":
-                self.text.append(event.delta.text)
+                self.say(event.delta.text)
             elif event.delta.type == "input_json_delta":
                 self.calls[event.index][2].append(event.delta.partial_json)
         elif event.type == "content_block_start" and event.content_block.type == "tool_use":
@@ -185,19 +204,17 @@ def _get(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
-def openai_client() -> Any:
+def openai_client(base: str) -> Any:
     import openai
 
-    return openai.AsyncOpenAI(
-        base_url=f"{BASE}/v1", http_client=client(newest_httpx()), max_retries=0
-    )
+    return openai.AsyncOpenAI(base_url=f"{base}/v1", max_retries=0)
 
 
-def openai_events(wire: str) -> Read:
-    sdk = openai_client()
+def openai_events(wire: str, base: str, note: Note | None = None) -> Read:
+    sdk = openai_client(base)
 
     async def chat() -> Heard:
-        got = Fragments()
+        got = Fragments(note)
         stream = await sdk.chat.completions.create(
             model="gpt-5-mini", messages=ASK, tools=CHAT_TOOLS, stream=True
         )
@@ -206,7 +223,7 @@ def openai_events(wire: str) -> Read:
         return got.heard()
 
     async def responses() -> Heard:
-        got = Fragments()
+        got = Fragments(note)
         stream = await sdk.responses.create(model="gpt-5-mini", input="go on", stream=True)
         async for event in stream:
             got.responses(event)
@@ -215,8 +232,8 @@ def openai_events(wire: str) -> Read:
     return chat if wire == "openai_chat" else responses
 
 
-def openai_helper(wire: str) -> Read:
-    sdk = openai_client()
+def openai_helper(wire: str, base: str, note: Note | None = None) -> Read:
+    sdk = openai_client(base)
 
     async def chat() -> Heard:
         async with sdk.chat.completions.stream(model="gpt-5-mini", messages=ASK) as stream:
@@ -237,14 +254,6 @@ def openai_helper(wire: str) -> Read:
     return chat if wire == "openai_chat" else responses
 
 
-def anthropic_client() -> Any:
-    import anthropic
-
-    return anthropic.AsyncAnthropic(
-        base_url=BASE, http_client=client(newest_httpx()), max_retries=0
-    )
-
-
 MESSAGES_ASK: dict[str, Any] = {
     "model": "claude-sonnet-4-5",
     "max_tokens": 64000,
@@ -253,11 +262,17 @@ MESSAGES_ASK: dict[str, Any] = {
 }
 
 
-def anthropic_events(wire: str) -> Read:
-    sdk = anthropic_client()
+def anthropic_client(base: str) -> Any:
+    import anthropic
+
+    return anthropic.AsyncAnthropic(base_url=base, max_retries=0)
+
+
+def anthropic_events(wire: str, base: str, note: Note | None = None) -> Read:
+    sdk = anthropic_client(base)
 
     async def read() -> Heard:
-        got = Fragments()
+        got = Fragments(note)
         async for event in await sdk.messages.create(stream=True, **MESSAGES_ASK):
             got.messages(event)
         return got.heard()
@@ -265,8 +280,8 @@ def anthropic_events(wire: str) -> Read:
     return read
 
 
-def anthropic_helper(wire: str) -> Read:
-    sdk = anthropic_client()
+def anthropic_helper(wire: str, base: str, note: Note | None = None) -> Read:
+    sdk = anthropic_client(base)
 
     async def read() -> Heard:
         async with sdk.messages.stream(**MESSAGES_ASK) as stream:
@@ -279,14 +294,13 @@ def anthropic_helper(wire: str) -> Read:
     return read
 
 
-def google_genai(wire: str) -> Read:
+def google_genai(wire: str, base: str, note: Note | None = None) -> Read:
     from google import genai
 
-    options = {"base_url": BASE, "httpx_async_client": client(newest_httpx())}
-    sdk = genai.Client(api_key="none", http_options=options)
+    sdk = genai.Client(api_key="none", http_options={"base_url": base})
 
     async def read() -> Heard:
-        text: list[str] = []
+        got = Fragments(note)
         calls: list[tuple[str, str, Any]] = []
         stream = await sdk.aio.models.generate_content_stream(
             model="gemini-2.5-flash", contents="go on"
@@ -294,10 +308,10 @@ def google_genai(wire: str) -> Read:
         async for chunk in stream:
             for part in chunk.candidates[0].content.parts or ():
                 if part.text:
-                    text.append(part.text)
+                    got.say(part.text)
                 if (call := part.function_call) is not None:
                     calls.append((call.id, call.name, call.args))
-        return Heard("".join(text), calls)
+        return Heard("".join(got.text), calls)
 
     return read
 
@@ -305,12 +319,12 @@ def google_genai(wire: str) -> Read:
 # Frameworks.
 
 
-def pydantic_ai(wire: str) -> Read:
+def pydantic_ai(wire: str, base: str, note: Note | None = None) -> Read:
     from pydantic_ai.messages import ModelRequest, TextPart, ToolCallPart, UserPromptPart
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
-    model = _pydantic_model(wire)
+    model = _pydantic_model(wire, base)
     tools = [ToolDefinition(name=name, parameters_json_schema=SCHEMA) for name in TOOL_NAMES]
     parameters = ModelRequestParameters(function_tools=tools)
     messages = [ModelRequest(parts=[UserPromptPart(content="go on")])]
@@ -327,34 +341,34 @@ def pydantic_ai(wire: str) -> Read:
     return read
 
 
-def _pydantic_model(wire: str) -> Any:
+def _pydantic_model(wire: str, base: str) -> Any:
     if wire == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        provider = AnthropicProvider(anthropic_client=anthropic_client())
+        provider = AnthropicProvider(anthropic_client=anthropic_client(base))
         return AnthropicModel("claude-sonnet-4-5", provider=provider)
     if wire == "gemini":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        provider = GoogleProvider(api_key="none", http_client=client(newest_httpx()))
-        return GoogleModel("gemini-2.5-flash", provider=provider)
+        return GoogleModel(
+            "gemini-2.5-flash", provider=GoogleProvider(api_key="none", base_url=base)
+        )
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     kind = OpenAIChatModel if wire == "openai_chat" else OpenAIResponsesModel
-    return kind("gpt-5-mini", provider=OpenAIProvider(openai_client=openai_client()))
+    return kind("gpt-5-mini", provider=OpenAIProvider(openai_client=openai_client(base)))
 
 
-def langchain_openai(wire: str) -> Read:
+def langchain_openai(wire: str, base: str, note: Note | None = None) -> Read:
     from langchain_openai import ChatOpenAI
 
     responses = wire == "openai_responses"
     model = ChatOpenAI(
         model="gpt-4o",
-        base_url=f"{BASE}/v1",
-        http_async_client=client(newest_httpx()),
+        base_url=f"{base}/v1",
         max_retries=0,
         use_responses_api=responses,
         output_version="responses/v1" if responses else None,
@@ -372,27 +386,27 @@ def langchain_openai(wire: str) -> Read:
     return read
 
 
-def litellm(wire: str) -> Read:
-    import httpx
+def litellm(wire: str, base: str, note: Note | None = None) -> Read:
     import litellm as library
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
     library.suppress_debug_info = True
-    http = AsyncHTTPHandler(transport=transport(httpx))
 
     async def responses() -> Heard:
-        got = Fragments()
+        got = Fragments(note)
         stream = await library.aresponses(
-            model="openai/gpt-4o", input="go on", stream=True, client=http, api_base=f"{BASE}/v1"
+            model="openai/gpt-4o", input="go on", stream=True, api_base=f"{base}/v1"
         )
         async for event in stream:
             got.responses(event)
         return got.heard()
 
     how: dict[str, Any] = {
-        "openai_chat": {"model": "openai/gpt-4o", "client": openai_client()},
-        "anthropic": {"model": "anthropic/claude-sonnet-4-5", "client": http, "api_base": BASE},
-        "gemini": {"model": "gemini/gemini-2.5-flash", "client": http},
+        "openai_chat": {"model": "openai/gpt-4o", "api_base": f"{base}/v1"},
+        "anthropic": {"model": "anthropic/claude-sonnet-4-5", "api_base": base},
+        "gemini": {
+            "model": "gemini/gemini-2.5-flash",
+            "api_base": f"{base}/v1beta/models/gemini-2.5-flash",
+        },
     }.get(wire, {})
 
     async def completion() -> Heard:
@@ -406,25 +420,38 @@ def litellm(wire: str) -> Read:
 
 
 @dataclass(frozen=True)
-class Peer:
-    """``environment`` is a key of ``bench.peers.ENVIRONMENTS``, or empty for our own."""
+class Contender:
+    """``environment`` is a key of ``bench.environments.ENVIRONMENTS``, or empty for our own.
 
+    ``kind``: what it gives its user. Those of one ``distribution`` share a process.
+    """
+
+    kind: str
     environment: str
     distribution: str
     wires: tuple[str, ...]
-    reader: Callable[[str], Read]
+    reader: Callable[..., Read]
 
 
+BARE, SSE, OURS, RECORDING = (
+    "bare httpx", "httpx-sse + orjson", "streamnorm", "streamnorm, record=",
+)  # fmt: skip
 OPENAI = ("openai_chat", "openai_responses")
 ALL = ("openai_chat", "anthropic", "openai_responses", "gemini")
-PEERS = {
-    "httpx-sse + orjson": Peer("", "httpx-sse", ALL, httpx_sse_reader),
-    "openai, events": Peer("sdks", "openai", OPENAI, openai_events),
-    "openai, .stream()": Peer("sdks", "openai", OPENAI, openai_helper),
-    "anthropic, events": Peer("sdks", "anthropic", ("anthropic",), anthropic_events),
-    "anthropic, .stream()": Peer("sdks", "anthropic", ("anthropic",), anthropic_helper),
-    "google-genai": Peer("sdks", "google-genai", ("gemini",), google_genai),
-    "pydantic-ai": Peer("sdks", "pydantic-ai-slim", ALL, pydantic_ai),
-    "langchain-openai": Peer("sdks", "langchain-openai", OPENAI, langchain_openai),
-    "litellm": Peer("litellm", "litellm", ALL, litellm),
+MESSAGES, GEMINI = ("anthropic",), ("gemini",)
+# fmt: off
+CONTENDERS = {
+    BARE: Contender("chunks", "", "httpx", ALL, bare_httpx),
+    SSE: Contender("dicts", "", "httpx-sse", ALL, httpx_sse),
+    OURS: Contender("ours", "", "streamnorm", ALL, streamnorm),
+    RECORDING: Contender("recording", "", "streamnorm", ALL, streamnorm_recording),
+    "openai": Contender("SDK", "sdks", "openai", OPENAI, openai_events),
+    "openai, .stream()": Contender("helper", "sdks", "openai", OPENAI, openai_helper),
+    "anthropic": Contender("SDK", "sdks", "anthropic", MESSAGES, anthropic_events),
+    "anthropic, .stream()": Contender("helper", "sdks", "anthropic", MESSAGES, anthropic_helper),
+    "google-genai": Contender("SDK", "sdks", "google-genai", GEMINI, google_genai),
+    "pydantic-ai": Contender("framework", "sdks", "pydantic-ai-slim", ALL, pydantic_ai),
+    "langchain-openai": Contender("framework", "sdks", "langchain-openai", OPENAI, langchain_openai),
+    "litellm": Contender("framework", "litellm", "litellm", ALL, litellm),
 }
+# fmt: on

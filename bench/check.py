@@ -1,0 +1,116 @@
+"""Did something become slower? Kept results in; the names of what did, and exit code 1, out.
+
+    python -m bench.check              a short run against bench/results.json
+    python -m bench.check --only pipe  of some sections
+
+Only ratios of two things that were measured in one run are compared, as times of two machines or two
+days say nothing. What looks slower by more than ``MOST`` is measured again, up to ``AGAIN`` times,
+and its best value counts: noise makes things slower now and then, but not every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from bench import results
+from bench.progress import Progress
+from bench.quiet import quiet
+from bench.report import NAMES, RATIO, Options, Section, number
+from bench.run import SECTIONS
+
+__all__ = ["AGAIN", "MOST", "Ratios", "ratios", "slower", "suspects", "wires_of"]
+
+MOST = 1.10
+AGAIN = 3
+# Those whose short run measures the same things as a whole one.
+CHECKED = ("pipe", "live", "recording", "crowd", "ui", "startup")
+
+What: TypeAlias = tuple[str, str]  # a section, and the name of a figure in it
+Ratios: TypeAlias = Mapping[What, float]
+Measure: TypeAlias = Callable[[set[What]], Ratios]
+
+
+def ratios(sections: Mapping[str, Section]) -> dict[What, float]:
+    """What can be compared with another run."""
+    return {
+        (name, what): figure.value
+        for name, section in sections.items()
+        for what, figure in section.figures.items()
+        if figure.unit == RATIO
+    }
+
+
+def suspects(before: Ratios, now: Ratios) -> set[What]:
+    """What is slower than before by more than may be; what only one of them has is not compared."""
+    return {what for what in before.keys() & now.keys() if now[what] > before[what] * MOST}
+
+
+def slower(before: Ratios, now: Ratios, measure: Measure) -> dict[What, tuple[float, float]]:
+    """What stays slower however often it is measured again: before, and the best of now."""
+    best = dict(now)
+    for _ in range(AGAIN):
+        if not (suspicious := suspects(before, best)):
+            break
+        for what, value in measure(suspicious).items():
+            best[what] = min(value, best.get(what, value))
+    return {what: (before[what], best[what]) for what in sorted(suspects(before, best))}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compare a short run with the kept results.")
+    parser.add_argument("--only", help=f"some of {', '.join(CHECKED)}, joined by commas")
+    parser.add_argument("--against", type=Path, default=results.RESULTS, help="other results")
+    arguments = parser.parse_args()
+    only = arguments.only
+    names = [name for name in CHECKED if only is None or name in only.split(",")]
+    quiet()
+    about, kept = results.read(arguments.against)
+    before = ratios({name: kept[name] for name in names if name in kept})
+    now = _measured(names)
+    compared = before.keys() & now.keys()
+    print(f"{len(compared)} ratios, against those of {about['line']}")
+    found = slower(before, now, _again)
+    for (section, what), (then, value) in found.items():
+        print(f"slower: {section}, {what}: {number(then)} -> {number(value)} x")
+    if not found:
+        print(f"nothing became slower by more than {MOST - 1:.0%}")
+    return 1 if found or not compared else 0
+
+
+def _again(suspicious: set[What]) -> dict[What, float]:
+    """The sections of the suspects, on their wires if the names tell."""
+    print(f"measuring again: {len(suspicious)} that look slower", file=sys.stderr)
+    taken: dict[What, float] = {}
+    for name in sorted({section for section, _ in suspicious}):
+        taken |= _measured(
+            [name], wires_of(what for section, what in suspicious if section == name)
+        )
+    return taken
+
+
+def wires_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The wires that the names of figures begin with; all, if one begins otherwise."""
+    known = {label: wire for wire, label in NAMES.items()}
+    firsts = [name.replace(",", " ").split()[0] for name in names]
+    if any(first not in known for first in firsts):
+        return tuple(NAMES)
+    return tuple(wire for label, wire in known.items() if label in firsts)
+
+
+def _measured(names: list[str], wires: tuple[str, ...] = tuple(NAMES)) -> dict[What, float]:
+    progress = Progress({name: SECTIONS[name] for name in names})
+    sections = {}
+    for name in names:
+        options = Options(quick=True, peers=False, wires=wires, tick=progress.section(name))
+        sections[name] = importlib.import_module(f"bench.{name}").run(options)
+        progress.done(name)
+    return ratios(sections)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
