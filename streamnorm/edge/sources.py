@@ -336,7 +336,9 @@ class _Response(Source):
         return count if isinstance(count, int) and count else None
 
     def claim(self, error: Exception) -> None:
-        if getattr(error, "_request", self) is None:  # as aiter_raw of httpx does
+        try:
+            getattr(error, "request", None)
+        except RuntimeError:  # httpx: it has a place for one, and none yet; aiter_raw does the same
             error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
 
     async def aclose(self) -> None:
