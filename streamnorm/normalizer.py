@@ -158,6 +158,8 @@ class Normalizer:
         """Bytes in any chunking; the events that they complete."""
         out: list[Event] = []
         self._left = left = self._left - len(chunk)
+        if type(chunk) is not bytes:  # others do not give themselves back where nothing is cut
+            chunk = bytes(chunk)
         data = chunk.removeprefix(self._head)
         # The short way: exactly one frame that begins and ends as the one before it.
         if data is not chunk:

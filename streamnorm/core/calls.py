@@ -690,11 +690,11 @@ class Calls:
     def _end(
         self, call: Call, reason: FinishReason | None, out: Out, arguments: Any = None
     ) -> None:
-        """The turn ended: decide. ``arguments``: if they were read before."""
+        """The turn ended: decide."""
         why = self._against(call, reason)
         if why is not None:
             return self._break(call, why, out)
-        if arguments is None:
+        if arguments is None:  # nobody has read them yet
             arguments = self._arguments(call)
         if arguments is NOTHING:
             arguments = {} if call.kind.key is None else {call.kind.key: ""}

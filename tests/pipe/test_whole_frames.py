@@ -249,3 +249,18 @@ def test_nothing_is_read_after_a_failure_from_outside(wire: Wire) -> None:
     assert [event.kind for event in heard] == ["stream_start", "text_delta", "text_delta"]
     assert [event.kind for event in pipe.fail("idle", "nothing came")] == ["failed"]
     assert pipe.feed(frames[1 + at]) == []
+
+
+class Bytes(bytes):
+    """As some libraries hand them out."""
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("kind", [Bytes, bytearray, memoryview])
+def test_other_kinds_of_bytes_are_heard_alike(wire: Wire, kind: Callable[[bytes], bytes]) -> None:
+    frames = _frames(wire, "nothing but a payload", 1)
+    wanted = _heard(wire, frames)
+    assert wanted[1]["wire.stray_line"] == 1
+    assert _heard(wire, [kind(frame) for frame in frames]) == wanted
+    halves = [half for frame in frames for half in (frame[:20], frame[20:])]
+    assert _heard(wire, [kind(half) for half in halves]) == wanted
