@@ -301,11 +301,13 @@ class _Response(Source):
         return count if isinstance(count, int) and count else None
 
     def claim(self, error: Exception) -> None:
-        if getattr(error, "_request", self) is None:  # as aiter_raw of httpx does
+        if hasattr(type(error), "request") and _attribute(error, "request") is None:
             error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
 
     async def aclose(self) -> None:
-        if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
+        # A generator that has ended has no frame; to end one that has not costs a scope.
+        begun = self.is_async and getattr(self._iterator, "ag_frame", None) is not None
+        if begun and hasattr(self._response, "aiter_bytes"):
             with suppress(Exception):
                 await unwind(self._iterator)
         await super().aclose()
