@@ -38,7 +38,7 @@ _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # no
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
-    __slots__ = ("_raw", "headers", "request_headers", "status", "url")
+    __slots__ = ("_raw", "_request_headers", "headers", "status", "url")
 
     def __init__(
         self,
@@ -51,8 +51,13 @@ class Facts:
         self.url = url
         self.status = status
         self.headers = _texts(headers)
-        self.request_headers = _texts(request_headers)
+        self._request_headers = request_headers
         self._raw = headers  # where a name may come twice
+
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """What was sent with the request, keys and all."""
+        return _texts(self._request_headers)
 
     @property
     def secrets(self) -> set[str]:
@@ -108,6 +113,10 @@ class Source:
     def is_packed(self) -> bool:
         """Is the body unpacked while it is read?"""
         return bool(self.facts.headers.get("content-encoding"))
+
+    def whose(self) -> str | None:
+        """The provider, if anything tells before the first payload."""
+        return self.provider
 
     def received(self) -> int | None:
         """Bytes that came over the network, before any decompression, if that is known."""
@@ -280,9 +289,6 @@ def _of_response(response: Any, *, provider: str | None = None, owner: Any = Non
     now, later = _readers(response)
     if now is None and later is None:
         raise UsageError("the body of this response was read already; ask for it as a stream")
-    told = by_address(facts.url)
-    if provider is None or told.at_home:  # a provider at home may speak a dialect of the SDK's wire
-        provider = told.name or provider
     close = [thing for thing in (owner, response) if thing is not None]
     return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
 
@@ -293,6 +299,14 @@ class _Response(Source):
     def __init__(self, response: Any, **more: Any) -> None:
         super().__init__(**more)
         self._response = response
+
+    def whose(self) -> str | None:
+        told = by_address(self.facts.url)
+        if (
+            self.provider is None or told.at_home
+        ):  # one at home may speak a dialect of the SDK's wire
+            return told.name or self.provider
+        return self.provider
 
     def received(self) -> int | None:
         if not self.is_packed:
