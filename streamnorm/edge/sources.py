@@ -43,7 +43,7 @@ _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # no
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
-    __slots__ = ("_raw", "headers", "request_headers", "status", "url")
+    __slots__ = ("_raw", "_request_headers", "headers", "status", "url")
 
     def __init__(
         self,
@@ -56,8 +56,13 @@ class Facts:
         self.url = url
         self.status = status
         self.headers = _texts(headers)
-        self.request_headers = _texts(request_headers)
+        self._request_headers = request_headers
         self._raw = headers  # where a name may come twice
+
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """What was sent with the request, keys and all."""
+        return _texts(self._request_headers)
 
     @property
     def secrets(self) -> set[str]:
@@ -113,6 +118,10 @@ class Source:
     def is_packed(self) -> bool:
         """Is the body unpacked while it is read?"""
         return bool(self.facts.headers.get("content-encoding"))
+
+    def whose(self) -> str | None:
+        """The provider, if anything tells before the first payload."""
+        return self.provider
 
     def received(self) -> int | None:
         """Bytes that came over the network, before any decompression, if that is known."""
@@ -310,14 +319,6 @@ def _of_response(response: Any, *, provider: str | None = None, owner: Any = Non
     now, later = _readers(response)
     if now is None and later is None:
         raise UsageError("the body of this response was read already; ask for it as a stream")
-    told = by_address(facts.url)
-    home = told.home.name if told.home else None
-    if provider is None or told.at_home:  # a provider at home may speak a dialect of the SDK's wire
-        provider = told.name or provider
-    elif (
-        home == provider
-    ):  # its SDK, at home: of several wires the path says which, else nothing does
-        provider = told.name
     close = [thing for thing in (owner, response) if thing is not None]
     return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
 
@@ -329,6 +330,18 @@ class _Response(Source):
         super().__init__(**more)
         self._response = response
 
+    def whose(self) -> str | None:
+        told = by_address(self.facts.url)
+        if (
+            self.provider is None or told.at_home
+        ):  # at home it may speak a dialect of its SDK's wire
+            return told.name or self.provider
+        if told.home is not None and told.home.name == self.provider:
+            return (
+                told.name
+            )  # its SDK, at home: of several wires the path says which, else nothing does
+        return self.provider
+
     def received(self) -> int | None:
         if not self.is_packed:
             return None
@@ -336,13 +349,13 @@ class _Response(Source):
         return count if isinstance(count, int) and count else None
 
     def claim(self, error: Exception) -> None:
-        try:
-            getattr(error, "request", None)
-        except RuntimeError:  # httpx: it has a place for one, and none yet; aiter_raw does the same
+        if hasattr(type(error), "request") and _attribute(error, "request") is None:
             error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
 
     async def aclose(self) -> None:
-        if self.is_async and self._iterator is not None and hasattr(self._response, "aiter_bytes"):
+        # A generator that has ended has no frame; to end one that has not costs a scope.
+        begun = self.is_async and getattr(self._iterator, "ag_frame", None) is not None
+        if begun and hasattr(self._response, "aiter_bytes"):
             with suppress(Exception):
                 await unwind(self._iterator)
         await super().aclose()

@@ -102,7 +102,7 @@ class Stream:
 
     def __init__(self, source: Source, provider: str | None, reading: Reading) -> None:
         self._source = source
-        self._pipe: Normalizer = reading.pipe(provider or source.provider)
+        self._pipe: Normalizer = reading.pipe(provider or source.whose())
         source.feeds(self._pipe)
         self._queue: deque[Event] = deque()
         self._over = False  # nothing follows what is in the queue, but perhaps …

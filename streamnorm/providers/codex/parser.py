@@ -101,6 +101,7 @@ class _Placed(NamedTuple):
 
     item: Raw
     output_index: int
+    agent: Any = None
 
 
 class _About(msgspec.Struct, frozen=True):
