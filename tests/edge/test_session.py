@@ -435,6 +435,40 @@ async def test_another_reader_reads_on_when_the_one_who_reads_is_done():
     assert heard == {lane: ["stream_start", "finish"] for lane in "abc"}
 
 
+async def test_others_get_their_turn_though_messages_are_always_there():
+    """A socket that never waits: whoever reads it lets those read for whom the messages are."""
+
+    class Ready(Wire):
+        async def recv(self) -> str:
+            return self.receiver.receive_nowait() if left() else await super().recv()
+
+    wire = Ready()
+    messages = [
+        created("a"),
+        created("b"),
+        *(delta("x" * 1000, "b") for _ in range(30)),
+        ended("b"),
+        ended("a"),
+    ]
+    for message in messages:
+        wire.send.send_nowait(json.dumps(message))
+
+    def left() -> int:
+        return wire.receiver.statistics().current_buffer_used
+
+    heard: dict[Any, str] = {}
+
+    async def read(stream: Any) -> None:
+        heard[stream.lane] = [event async for event in stream][-1].kind
+
+    async with session(wire, idle=None, limits=Limits(unread=5000)) as streams:
+        first, second = await anext(streams), await anext(streams)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, first)
+            tasks.start_soon(read, second)
+    assert heard == {"a": "finish", "b": "finish"}
+
+
 async def test_a_deadline_is_for_each_stream():
     wire = Wire()
     async with session(wire, idle=None, deadline=0.03) as streams:

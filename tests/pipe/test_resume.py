@@ -189,6 +189,33 @@ def end(number: int) -> dict[str, Any]:
     return {**created(number), "type": "response.completed"}
 
 
+@pytest.mark.parametrize("number", [4, 44, None])
+def test_a_number_beside_the_response_is_no_hole_in_it(number: int | None):
+    """What is injected or steered may be numbered with the response, on its own, or not at all."""
+    injected = {
+        "type": "response.inject.created",
+        "sequence_number": number,
+        "response_id": "resp_1",
+    }
+    following = 5 if number == 4 else 4
+    said = [created(0), {**created(1), "type": "response.in_progress"}, added(2), piece(3, '{"a')]
+    said += [injected, piece(following, '":1}'), done(following + 1, ""), end(following + 2)]
+    pipe = Normalizer("openai_responses")
+    events = [event for payload in said for event in pipe.feed_payload(payload)]
+    assert [event.kind for event in events if event.kind.endswith("tool_call")] == ["tool_call"]
+    assert pipe.notes["wire.gap"] == 0
+
+
+def test_a_cursor_counts_pieces_of_calls_that_broke_though_the_last_bytes_were_a_comment():
+    pipe = Normalizer("openai_responses")
+    said = [created(0), {**created(1), "type": "response.in_progress"}, added(2), piece(3, '{"a')]
+    for payload in said:
+        pipe.feed(b"data: " + json.dumps(payload).encode() + b"\n\n")
+    pipe.feed(b": ping\n\n")
+    pipe.fail("transport", "gone")
+    assert pipe.cursor == "openai_responses:resp_1:3:1"
+
+
 # --- a new pipe -----------------------------------------------------------------------------------
 
 # What no cursor can carry: the text that fragments gave, where no copy says it again or it is another.
