@@ -237,7 +237,8 @@ def _play_codex(scene: Scene, bin: Path, home: Path, url: str) -> Printed:
         'model = "gpt-5.1-codex"\nmodel_provider = "scripted"\napproval_policy = "never"\n'
         'sandbox_mode = "danger-full-access"\n[model_providers.scripted]\nname = "scripted"\n'
         f'base_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
-        "request_max_retries = 0\nstream_max_retries = 0\n"
+        # As at home: a WebSocket is dialled first, and 426 sends it to HTTP.
+        "supports_websockets = true\nrequest_max_retries = 0\nstream_max_retries = 0\n"
     )
     env = {"CODEX_HOME": str(settings), "SCRIPTED_KEY": "none"}
     command = [str(bin / "codex"), "exec", "--json", "--skip-git-repo-check"]

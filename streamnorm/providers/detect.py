@@ -115,7 +115,7 @@ class _Place:
 
     def __init__(self, row: Provider) -> None:
         self.row = row
-        self.is_home = re.compile("|".join(map(_host_pattern, row.hosts)) or r"\Z\A").fullmatch
+        self.is_home = re.compile("|".join(map(_host_pattern, row.hosts)) or "(?!)").fullmatch
         self._paths = [_path_pattern(path) for path in row.paths]
         self._home_paths = [*self._paths, *map(_path_pattern, row.home_paths)]
         self.is_pathless = not self._home_paths

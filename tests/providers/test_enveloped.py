@@ -182,7 +182,7 @@ def test_a_parameter_is_read_by_its_type(type_, value, told):
     control = {"invocationId": "i", "invocationInputs": [{"functionInvocationInput": said}]}
     (made,) = calls_of(tr("bedrock", frame("returnControl", control)))
     assert (made.name, made.arguments, made.runs_on) == ("f", {"x": told}, "client")
-    assert made.echo["invocationId"] == "i"
+    assert made.echo == {"returnControl": {"invocationId": "i", "function": "f"}}
 
 
 @pytest.mark.parametrize(

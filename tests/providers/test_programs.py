@@ -254,3 +254,39 @@ def test_agents_that_speak_at_the_same_time_are_told_as_if_each_were_alone(data)
         for events in alone:
             assert {e.agent for e in calls_of(events)} == {agent}
             assert events[-1].kind == "finish"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_line_raises_nothing_and_every_stream_still_has_one_end(seed):
+    dice = random.Random(seed)
+    for _ in range(60):
+        path = dice.choice(TAKES)
+        messages = lines(f"{path.parent.name}/{path.stem}")
+        at = dice.randrange(len(messages))
+        line = bytearray(messages[at])
+        cut = dice.randrange(len(line))
+        if dice.random() < 0.5:
+            line[cut] = dice.randrange(256)
+        else:
+            del line[cut : cut + dice.randint(1, 200)]
+        messages[at] = bytes(line)
+        for mode in ("fail", "skip"):
+            for _, events in told(path.parent.name, messages, on_bad_event=mode):
+                assert_well_formed(events)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["null", "[]", "{}", '{"type":7}', '{"type":"stream_event"}', '{"type":"assistant","message":null}',
+     '{"type":"user","message":[]}', '{"type":"item.started","item":3}', '{"type":"turn_context"}',
+     '{"type":"response_item","payload":[]}', '{"type":"event_msg","payload":{"type":"token_count","info":3}}',
+     '{"type":"stream_event","event":{"type":"message_start","message":3}}',
+     '{"type":"assistant","message":{"id":"x","content":[3,{"type":"tool_use"},{"type":"tool_use","id":3}]}}'],
+)  # fmt: skip
+@over_sessions
+def test_an_odd_line_anywhere_is_heard_without_harm(path, line):
+    messages = lines(f"{path.parent.name}/{path.stem}")
+    for at in (0, len(messages) // 2, len(messages)):
+        for _, events in told(path.parent.name, [*messages[:at], line, *messages[at:]]):
+            assert_well_formed(events)
+            assert "shape that cannot be read" not in getattr(events[-1], "error", "")

@@ -88,7 +88,9 @@ class BedrockEncoder(Encoder):
 
     def called(self, part: Called) -> list[Entry]:
         said = {"toolUseId": part.id, "name": part.name, "input": part.call.arguments}
-        return [{"toolUse": {**said, **part.echo}}]
+        # What an agent wants back is no matter of this request.
+        echo = {k: v for k, v in part.echo.items() if k != "returnControl"}
+        return [{"toolUse": {**said, **echo}}]
 
     def hosted_result(self, part: ProviderToolResult) -> list[Entry]:
         return [{"toolResult": part.echo}] if isinstance(part.echo, dict) else []

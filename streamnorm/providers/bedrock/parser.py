@@ -552,7 +552,7 @@ class BedrockParser(Parser):
                 continue
             name, arguments = INVOCATIONS[kind](called)
             beside = {k: v for k, v in called.items() if isinstance(v, str)}
-            echo = {"invocationId": p.invocation_id, **beside}
+            echo = {"returnControl": {"invocationId": p.invocation_id, **beside}}
             text = json_bytes(arguments).decode()
             self.calls.whole(out, text, FUNCTION, 0, None, None, name, echo, said)
 
