@@ -263,9 +263,7 @@ def _of_response(response: Any, *, provider: str | None = None, owner: Any = Non
     home = told.home.name if told.home else None
     if provider is None or told.at_home:  # a provider at home may speak a dialect of the SDK's wire
         provider = told.name or provider
-    elif (
-        home == provider
-    ):  # its SDK, at home: of several wires the path says which, else nothing does
+    elif home == provider:  # its SDK, at home: the path says which of its wires, or nothing does
         provider = told.name
     close = [thing for thing in (owner, response) if thing is not None]
     return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
