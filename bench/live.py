@@ -125,14 +125,13 @@ def _told(section: Section) -> list[str]:
         if not cells:
             continue
         names = [who for who in CONTENDERS if any(who in c["us_per_event"] for c in cells.values())]
-        rows = [
-            [who, *(_micros(cell["us_per_event"].get(who)) for cell in cells.values())]
-            for who in names
-        ]
+        rows = [[who, *(_micros(cell, who) for cell in cells.values())] for who in names]
         head = [title, *(where.removesuffix(f", {WAYS[way]}") for where in cells)]
         lines += ["", table(head, rows)]
     return lines
 
 
-def _micros(value: float | None) -> str:
-    return "" if value is None else number(value)
+def _micros(cell: dict[str, Any], who: str) -> str:
+    if who not in cell["us_per_event"]:
+        return ""
+    return number(cell["us_per_event"][who]) + (" (wrong)" if who in cell["wrong"] else "")

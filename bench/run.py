@@ -36,7 +36,7 @@ from bench.workloads import WIRES  # noqa: E402
 SECTIONS = {
     "live": 150,
     "latency": 60,
-    "crowd": 75,
+    "crowd": 100,
     "recording": 25,
     "ui": 6,
     "memory": 25,

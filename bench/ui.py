@@ -37,7 +37,7 @@ ENCODERS: dict[str, Callable[[], Any]] = {
     "plain": plain.Encoder,
 }
 PER_EVENT, PER_APPENDED = 2.5, 10.0  # µs
-BATCHES = {32: PER_APPENDED, 8: None}  # payloads at once, and the bar
+BATCHES = {50: PER_APPENDED, 10: None}  # payloads at once, and the bar
 APPENDED = 3200
 PAYLOAD = b'{"type":"text-delta","id":"text-1","delta":"word %d "}'
 

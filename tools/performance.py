@@ -151,7 +151,7 @@ def _others() -> str:
         "`record=`, more per chunk": _worst("recording", "more per chunk"),
         "AI SDK encoder, per event": _worst_starting("ui", "AI SDK", "µs"),
         "AG-UI encoder, per event": _worst_starting("ui", "AG-UI", "µs"),
-        "log in SQLite, per event, 32 at once": told(_figure("ui", "log in SQLite, 32 at once")),
+        "logs in batches of 50, per event": _worst("ui", "50 at once"),
         "the pipe alone at 16 KiB, against split and `orjson.loads`": _worst(
             "pipe", "16 KiB: times the floor", "Gemini tools"
         ),
