@@ -12,6 +12,7 @@ from . import providers
 from .core.calls import Calls
 from .core.parser import UNREADABLE, Failure, Heading, Parser, StreamFailed, plainly
 from .framing import Framer, sniff
+from .framing.lines import Values
 from .notes import Scribe
 
 __all__ = ["Opening", "framed_by", "is_json"]
@@ -65,7 +66,10 @@ class Opening:
     def all_held(self) -> bytes:
         """The bytes that were held, to be framed whatever they are."""
         start = sniff(self._held[:SNIFF]) or "text"
-        self.framer = framed_by(start, self._wires).framer(start, self._frame_bytes)
+        if start == "json" and self._scribe.provider == providers.AUTO:
+            self.framer = Values(self._frame_bytes)  # lines, or the messages of a socket
+        else:
+            self.framer = framed_by(start, self._wires).framer(start, self._frame_bytes)
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
             self.head = b"data: "
         if start in _NO_STREAM:
