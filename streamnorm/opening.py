@@ -12,6 +12,7 @@ from . import providers
 from .core.calls import Calls
 from .core.parser import UNREADABLE, Failure, Heading, Parser, StreamFailed, plainly
 from .framing import Framer, sniff
+from .framing.lines import Values
 from .notes import Scribe
 
 __all__ = ["Opening", "framed_by", "is_json"]
@@ -69,7 +70,10 @@ class Opening:
         wire = framed_by(start, self._wires)
         if start in _OUTER and start not in wire.STARTS:
             wire = self._named_inside(start) or wire
-        self.framer = wire.framer(start, self._frame_bytes)
+        if start == "json" and self._scribe.provider == providers.AUTO:
+            self.framer = Values(self._frame_bytes)  # lines, or the messages of a socket
+        else:
+            self.framer = wire.framer(start, self._frame_bytes)
         if start in wire.STARTS and _outer(wire.name):  # no other begins so, but one inside of it
             self._wires, self._outer = (wire,), wire.name
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be

@@ -16,8 +16,11 @@ import streamnorm
 
 ROOT = Path(__file__).parents[2]
 DOORS = [
-    "streamnorm", "streamnorm.ui", "streamnorm.testing", "streamnorm.sessions",
-]  # fmt: skip  # where users import from
+    "streamnorm",
+    "streamnorm.sessions",
+    "streamnorm.ui",
+    "streamnorm.testing",
+]  # where users import from
 LIBRARY = [p for p in (ROOT / "streamnorm").rglob("*.py") if p.parent.name not in ("cli", "page")]
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

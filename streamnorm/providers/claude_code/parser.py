@@ -243,9 +243,11 @@ class ClaudeCodeParser(AnthropicParser):
             return  # a copy
         since, self._message, self._agent = len(out), id, p.agent
         self._count(message.get("usage"))
+        ended, self.reason = self.reason, None  # every line of an answer may say how it ended
         try:
             self._blocks_of(p.message, message, out)
         finally:
+            self.reason = ended
             self._sign(out, since)
         if raw := first_text(message.get("stop_reason")):
             self.raw_reason, self.reason = raw, self.finish_reason(raw)
