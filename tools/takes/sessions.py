@@ -76,8 +76,8 @@ def _answers() -> Iterator[Take]:
     yield _frames(r, "what is injected, and its numbers, are no part of the answer", r.end())
 
     first = Spoken("lanes_in_one", "a").begin(WEATHER[0]).pour(dumps(WEATHER[1])[:12])
-    second = Spoken("lanes_in_one/b", "b").text("Here.")
-    yield _frames(first, "two lanes are no one stream", [*first.wire, *second.end()])
+    second = Spoken("lanes_in_one/b", "b")
+    yield _frames(first, "two lanes are no one stream", [*first.wire, second.wire[0]])
 
     whole = Response("second_leg").text("I'll look both up.").call(*WEATHER).call(*TIDES)
     yield whole.take("what follows a cut is a stream of its own", wire=whole.end()[10:])
