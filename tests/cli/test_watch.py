@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from streamnorm.cli import main
+from streamnorm.ui.log import MemoryLog
 
 pytest.importorskip("uvicorn", reason="the page needs the extra ui: pip install 'streamnorm[ui]'")
 
@@ -90,10 +92,12 @@ def test_from_goes_on_after_a_position(page: str, capsys: pytest.CaptureFixture[
     ask(page, "from", WEATHER)
     log = httpx.get(f"{page}/api/chat/from/log").text
     positions = [line[4:] for line in log.splitlines() if line.startswith("id: ")]
-    main(["watch", f"{page}/api/chat/from/log", "--json"])
+    assert main(["watch", f"{page}/api/chat/from/log", "--json"]) == 0
     whole = lines(capsys.readouterr().out)
-    main(["watch", f"{page}/api/chat/from/log", "--json", "--from", positions[3]])
-    assert lines(capsys.readouterr().out) == whole[4:]
+    again = main(["watch", f"{page}/api/chat/from/log", "--json", "--from", positions[3]])
+    said = capsys.readouterr()
+    assert (again, said.err) == (0, "")
+    assert lines(said.out) == whole[4:]
 
 
 def test_where_nothing_is_told_it_says_so(page: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,3 +160,8 @@ def test_an_interrupted_watch_says_where_to_go_on() -> None:
     heard = [json.loads(line)["kind"] for line in [*told, *more.splitlines()]]
     assert heard + kinds_of(rest.splitlines()) == kinds_of(whole.splitlines())
     assert kinds_of(rest.splitlines())[-2:] == ["failed", "end"]
+
+
+def test_a_position_never_looks_like_an_option() -> None:
+    ids = {asyncio.run(MemoryLog().create(owner="o")).stream for _ in range(200)}
+    assert all(id.isalnum() for id in ids)

@@ -142,7 +142,7 @@ def test_a_wire_without_such_tools_says_so(provider):
         script(call("lookup"), result("found it")).bytes(provider)
 
 
-NO_PICTURES = {"anthropic", "cohere"}
+NO_PICTURES = {"anthropic", "cohere", "mistral_conversations", "dashscope"}
 
 
 @on_every_wire

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, ClassVar
 
-from ...encoding.steps import Call, Error, Result
-from ...encoding.teller import Json, Teller
+from ...encoding.steps import Call, Error, Result, Show
+from ...encoding.teller import Json, Teller, Told
 from ...text.written import json_text
 from ..openai_chat.script import Chat
 
@@ -41,6 +41,9 @@ class DashScope(Chat):
 
     def served(self, call: Call, result: Result) -> list[Json]:
         return Teller.served(self, call, result)
+
+    def show(self, picture: Show) -> Told:
+        return Teller.show(self, picture)
 
     def finish(self, reason: str) -> list[Json]:
         return [self.delta(self.reason(reason), content="")]

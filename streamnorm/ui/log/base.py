@@ -153,7 +153,7 @@ class EventLog(ABC):
         _named(owner, "owner")
         if chat is not None:
             _named(chat, "chat")
-        stream = secrets.token_urlsafe(32)
+        stream = secrets.token_hex(32)  # never like an option where somebody types it
         await self._create(stream, owner, chat)
         return Writer(self, stream)
 
