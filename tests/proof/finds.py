@@ -648,6 +648,13 @@ FINDS: dict[str, Find] = {
         (event("custom_tool_call_input.done", input="go"),
          item("done", "custom_tool_call", 2, id="it_9", call_id="A", name="pay", input="go"),
          over({"type": "custom_tool_call", "id": "it_1", "call_id": "A", "name": "pay", "input": "go"}))),
+    "a fragment of a step that says no place": (
+        "gemini_interactions",
+        (step_start(), {"event_type": "step.delta", "delta": {"type": "arguments_delta",
+                                                             "arguments": WHOLE}},
+         step("stop"), interaction("requires_action"))),
+    "a word of another wire in the place of the reason": (
+        "bedrock", (use(), bedrock("contentBlockStop"), aws_stop("stop"), METADATA)),
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),

@@ -240,6 +240,16 @@ class _Picture(NamedTuple):
     pieces: list[Any]
 
 
+# The words of bodies that are text alone: none of them ends a turn of blocks.
+OF_BODIES: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "FINISH": "stop",
+    "LENGTH": "length",
+    "CONTENT_FILTERED": "content_filter",
+}
+
+
 class BedrockParser(Parser):
     """One ConverseStream answer."""
 
@@ -255,11 +265,6 @@ class BedrockParser(Parser):
         "model_context_window_exceeded": "length",
         "guardrail_intervened": "content_filter",
         "content_filtered": "content_filter",
-        "stop": "stop",
-        "length": "length",
-        "FINISH": "stop",
-        "LENGTH": "length",
-        "CONTENT_FILTERED": "content_filter",
         "malformed_model_output": "other",  # told as a failure in the end
         "malformed_tool_use": "other",  # told as a failure in the end
     }
@@ -350,7 +355,7 @@ class BedrockParser(Parser):
                 out.append(TextDelta(text))
         raw = first_text(p.stop_reason, p.completion_reason, *(o.get("stop_reason") for o in said))
         if raw is not None:
-            self.raw_reason, self.reason = raw, self.finish_reason(raw)
+            self.raw_reason, self.reason = raw, OF_BODIES.get(raw) or self.finish_reason(raw)
         metrics = p.metrics if isinstance(p.metrics, dict) else {}
         counts = {
             "inputTokens": [p.prompt_tokens, p.input_text_token_count,

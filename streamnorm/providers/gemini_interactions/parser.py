@@ -308,6 +308,10 @@ class InteractionsParser(Parser):
     def resumed(self, at: At, begun: int) -> None:
         self._before = begun
 
+    def _began_before(self, index: int) -> bool:
+        """Did this step begin over another connection? One that names no place is none."""
+        return 0 <= index < self._before
+
     def begins(self, data: bytes) -> bool:
         return bool(field_of(data, "event_type") == "interaction.created")
 
@@ -349,7 +353,7 @@ class InteractionsParser(Parser):
         if call is not None:
             self._fill_from_start(call, out)
             self.calls.close(call, out)
-        elif p.index < self._before:
+        elif self._began_before(p.index):
             self._ended_here.add(p.index)
         self._tell_result(p.index, out)
 
@@ -437,7 +441,7 @@ class InteractionsParser(Parser):
         index, delta = p
         call = self._calls.get(index)
         if call is None:
-            if index < self._before:  # of a call that broke when the connection was lost
+            if self._began_before(index):  # of a call that broke when the connection was lost
                 self.scribe.note("call.unannounced", index=index)
             else:
                 self.calls.astray(index, index=index)
@@ -521,7 +525,7 @@ class InteractionsParser(Parser):
         if heard:
             self._reconcile(said.steps or [], out)
         for index, step in enumerate(said.steps or ()):
-            if self._is_open_call(index, step) if index < self._before else not heard:
+            if self._is_open_call(index, step) if self._began_before(index) else not heard:
                 self._step_start(StepStart(step, index), out)
                 self._step_stop(StepStop(index), out)
         if said.errors:
