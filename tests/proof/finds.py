@@ -188,6 +188,8 @@ FINDS: dict[str, Find] = {
          event("custom_tool_call_input.delta", delta="half"), over())),
     "an unknown done_reason makes no {}": (
         "ollama", (line({"function": {"name": "pay"}}), {"done": True, "done_reason": "whatever"})),
+    "an empty done_reason makes no {}": (
+        "ollama", (line({"function": {"name": "pay"}}), {"done": True, "done_reason": ""})),
     "a call without args in a candidate that was blocked": (
         "gemini", (called("whatever", name="pay"),)),
     # chat: what ends a choice

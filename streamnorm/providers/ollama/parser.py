@@ -201,7 +201,8 @@ class OllamaParser(Parser):
     def _done(self, p: Line, out: Out) -> None:
         self._usage = {k: v for k in COUNTS if (v := getattr(p, k)) is not None}
         self.raw_reason = p.done_reason
-        self.reason = self.finish_reason(p.done_reason or "stop")  # older servers say no reason
+        older = p.done_reason is None  # older servers say no reason at all
+        self.reason = self.finish_reason("stop" if older else p.done_reason)
         raise StreamOver
 
     def usage(self) -> Usage | None:

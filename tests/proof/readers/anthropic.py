@@ -59,7 +59,7 @@ def read(body: bytes) -> Reading:
 
 def place_of(said: dict[str, Any]) -> int | None:
     """The index; to name none is a place as well."""
-    return place_in(said["index"]) if "index" in said else -1
+    return -1 if said.get("index") is None else place_in(said["index"])
 
 
 def kind_of(payload: Payload, field: str = "type") -> str:
