@@ -637,6 +637,10 @@ FINDS: dict[str, Find] = {
         (called(name="pay", id="A", willContinue=True), value("x", ""),
          called(name="pay", id="A", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True), called())),
+    "chat: a text tool whose place another call takes": (
+        "openai_chat",
+        (chat(custom("{} ", id="A", type="custom")), chat(named(WHOLE, id="B")), chat(finish="stop"),
+         DONE)),
     "chat: arguments after the end of a call that was {}": (
         "openai_chat",
         (chat(named("{")), chat(entry("}")), chat(finish="tool_calls"), chat(entry(WHOLE)),

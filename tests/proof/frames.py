@@ -149,7 +149,11 @@ def array(body: bytes) -> list[Payload]:
             if at < 0:
                 return payloads
             continue
-        payloads.append(Payload(UNREAD if _not_utf8.search(text, at, end) else value))
+        if _not_utf8.search(text, at, end):
+            rough = roughly(text[at:end].encode("utf-8", "surrogateescape"))
+            payloads.append(Payload(UNREAD, rough=rough))
+        else:
+            payloads.append(Payload(value))
         at = _space.match(text, end).end()  # type: ignore[union-attr]
         if text[at : at + 1] == ",":
             at += 1

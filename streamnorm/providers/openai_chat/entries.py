@@ -263,7 +263,8 @@ class Choice:
         held = self.by_index.get(it.place) if it.place is not None else None
         if held is not None:
             self._scribe.note("call.index_reused", index=it.place)
-            if not self._calls.is_whole(held):  # nothing will end it: its place is another's now
+            text = held.kind.key is not None
+            if text or not self._calls.is_whole(held):  # nothing will end it: its place is taken
                 self._calls.restarts(held, it.id, it.name, out)
         kind = FUNCTION if _custom(entry) is None else CUSTOM
         if entry.type == BUILTIN:

@@ -47,7 +47,7 @@ def read(body: bytes, normal: set[str] = NORMAL, known: set[str] = KNOWN) -> Rea
             break
         listed = said.get("choices") if isinstance(said, dict) else UNREAD
         if isinstance(listed, dict) or listed is UNREAD or not isinstance(listed, list | None):
-            taint(choices, None)
+            taint_named(choices, payload.rough if listed is UNREAD else None)
             continue
         for entry in listed or ():
             number = place_in(entry.get("index", 0)) if isinstance(entry, dict) else None
@@ -80,6 +80,34 @@ def taint(choices: dict[int, Choice], number: int | None) -> None:
     for choice in choices.values():
         if number in (None, choice.number):
             choice.taint()
+
+
+def taint_named(choices: dict[int, Choice], rough: Any) -> None:
+    """A payload that is no UTF-8 may still say of which calls it was; else it was of any."""
+    places = places_in(rough)
+    if places is None:
+        return taint(choices, None)
+    for number, index in places:
+        held = choices[number].by_index.get(index) if number in choices else None
+        if held is not None:
+            held.tainted = True
+    return None
+
+
+def places_in(rough: Any) -> list[tuple[int, int]] | None:
+    """The choices and indexes of all calls that it names; None if one of them is missing."""
+    listed = rough.get("choices") if isinstance(rough, dict) else None
+    places: list[tuple[int, int]] = []
+    for choice in listed if isinstance(listed, list) else (None,):
+        delta = choice.get("delta") if isinstance(choice, dict) else None
+        entries = delta.get("tool_calls") if isinstance(delta, dict) else None
+        for entry in entries if isinstance(entries, list) else (None,):
+            index = entry.get("index") if isinstance(entry, dict) else None
+            number = choice.get("index") if isinstance(choice, dict) else None
+            if not isinstance(index, int) or not isinstance(number, int):
+                return None
+            places.append((number, index))
+    return places
 
 
 class Choice:
