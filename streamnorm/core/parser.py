@@ -292,6 +292,8 @@ class Parser:
         if named is not None and all(call.state is State.OVER for call in named):
             garbled = any(word in data for word in self.CALL_WORDS) and even.says_twice(data)
             named = None if garbled else named
+        if named is None or any(word in data for word in self.CALL_WORDS):
+            self.calls.lost = True  # also for a call that begins only now
         for call in self.calls.unfinished() if named is None else named:
             self.calls.taint(call, why)
 

@@ -41,9 +41,9 @@ class Entry(Payload):
 class FullFunction(Payload):
     name: str | None = None
     arguments: str | None = None
-    # Known, and of no use to us.
+    # Known, and of no use to us …
     description: Any = None
-    parameters: Any = None
+    parameters: Any = None  # … unless a call has nothing else: is it a schema, or its arguments?
     strict: Any = None
 
 
@@ -275,6 +275,8 @@ class Choice:
         )  # fmt: skip
         if bare:
             call.orphan = True
+        if isinstance(entry.function, FullFunction) and entry.function.parameters:
+            self._calls.lost = True
         if it.place is not None:
             self.by_index[it.place] = call
             self.functions.pop(it.place, None)

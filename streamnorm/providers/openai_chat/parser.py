@@ -533,6 +533,8 @@ class ChatParser(Parser):
             self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
+                if part.finish_reason and part.message is not None:
+                    self._said_only_there(part.index, part.message, out)
             elif part.message is not None and again:
                 self._said_again(part.index, part.message, out)
             elif part.message is not None:
@@ -608,6 +610,16 @@ class ChatParser(Parser):
         entries = message.get("tool_calls") if isinstance(message, dict) else None
         if entries:
             self._at_once("", number, {"tool_calls": entries}, out)
+
+    def _said_only_there(self, number: int, message: Any, out: Out) -> None:
+        """The whole answer beside the last delta is a copy, unless no delta said anything of it."""
+        said = message if isinstance(message, dict) else {}
+        called = any(call.choice == number for call in self.calls.all)
+        news = {} if called or not said.get("tool_calls") else {"tool_calls": said["tool_calls"]}
+        if not self._choice(number).spoke and said.get("content"):
+            news["content"] = said["content"]
+        if news:
+            self._at_once("", number, news, out)
 
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
         def show(shown: Shown) -> None:
