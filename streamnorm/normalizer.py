@@ -301,7 +301,9 @@ class Normalizer:
         if self._framer is not None and self._framer.rest():
             self._scribe.note("stream.cut_event")
         if not isinstance(self._framer, _Payloads):
-            self._framer, self._enveloped = None, False
+            self._framer = self._sse = None
+            self._expect(b"", b"")
+            self._end = b""
         self._scribe.note("stream.resumed")
         self._latest, self._calm = [], False
         self._seam = Seam(at, self._parser)
@@ -376,14 +378,16 @@ class Normalizer:
         self, error: Exception, out: list[Event], unread: Iterable[bytes] = (), cut: bytes = b""
     ) -> None:
         """A frame ended the stream. Under ``strict`` a note may end it anywhere."""
+        rest = list(unread)
+        self._latest = self._latest[: len(self._latest) - len(rest)]
         try:
             self._end_by(error, out)
         except NoteRaised as raised:
             self._ended = True
-            raised.frame = self._frames - sum(1 for _ in unread)
+            raised.frame = self._frames - len(rest)
             raised.events = tuple(out)
             raise
-        self._after_end([_whole(block, cut) for block in unread])
+        self._after_end([_whole(block, cut) for block in rest])
 
     def _end_by(self, error: Exception, out: list[Event]) -> None:
         """What the readers raise, told as the end of the stream."""

@@ -155,7 +155,7 @@ class Stream:
             except BaseException as error:  # noqa: BLE001  the end of the source among them
                 await self._fill(error)
                 break
-            self._free = True
+            self._free = not self._closing  # a source may have swallowed its interruption
             try:
                 events = self._feed(item)
                 if len(events) == 1:

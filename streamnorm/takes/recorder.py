@@ -434,6 +434,7 @@ class _Events:
         out, start = [], 0
         # Nothing of ours is in it, nor at its end, nor was: then it is only cut where a mark stands.
         plain = not self._held and b": +" not in data and b": streamnorm " not in data
+        plain = plain and self._perhaps(data) is None  # what began may come with the next ones
         written = 0
         while start < len(data):
             at, size = self._coming[0]
@@ -473,10 +474,18 @@ class _Events:
         self._marked = round(at, 3)
         return data[:place] + _mark(at) + data[place:]
 
+    def _behind(self, data: bytes) -> bytes:
+        """The data, behind what tells whether it begins a line."""
+        return (b"\n" if self._last in b"\r\n" else b".") + data
+
+    def _perhaps(self, data: bytes) -> re.Match[bytes] | None:
+        """What may be the beginning of a line like ours, at the end of these."""
+        context = self._behind(data)
+        return _PERHAPS.search(context, max(1, len(context) - _LONGEST))
+
     def _disguised(self, data: bytes) -> bytes:
         """A comment of the wire that reads like one of ours gets a second space."""
-        context = (b"\n" if self._last in b"\r\n" else b".") + data
-        perhaps = _PERHAPS.search(context, max(1, len(context) - _LONGEST))
+        context, perhaps = self._behind(data), self._perhaps(data)
         edge = perhaps.start() if perhaps else len(context)
         self._held = context[edge:]
         context = context[:edge]

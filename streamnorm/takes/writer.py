@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 from typing import Any, Protocol
 
 __all__ = ["DELAY", "WRITER", "Owner", "Writer", "at_the_latest"]
@@ -52,15 +53,28 @@ class Writer:
                 self._changed.notify()
                 return
             self._runs = True
-        threading.Thread(target=self._run, name="streamnorm-takes", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="streamnorm-takes", daemon=True).start()
+        except RuntimeError:  # no thread is to be had: then at once, by whoever is here
+            with self._changed:
+                jobs, self._jobs, self._runs = self._jobs, deque(), False
+            for _, known in jobs:
+                self._do(known)
 
     def _run(self) -> None:
-        while (job := self._next()) is not None:
-            due, known = job
-            time.sleep(max(0.0, due - time.monotonic()))  # all wait equally long: in their order
-            if (owner := known()) is not None:
+        try:
+            while (job := self._next()) is not None:
+                due, known = job
+                time.sleep(max(0.0, due - time.monotonic()))  # all wait equally long: in order
+                self._do(known)
+        finally:  # whatever ended it: the next job begins another
+            with self._changed:
+                self._runs = False
+
+    def _do(self, known: weakref.ref[Any]) -> None:
+        if (owner := known()) is not None:
+            with suppress(Exception):  # a log that raises must not stop those of others
                 owner.flush()
-            del owner
 
     def _next(self) -> tuple[float, weakref.ref[Any]] | None:
         with self._changed:

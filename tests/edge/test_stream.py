@@ -10,7 +10,7 @@ import tracemalloc
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -1101,3 +1101,32 @@ async def test_every_reader_hears_a_refusal():
 def test_a_broadcast_to_nobody_is_an_error(wrong):
     with pytest.raises(UsageError):
         chat([WHOLE]).broadcast(**wrong)
+
+
+async def test_a_source_that_swallows_its_interruption_is_closed_all_the_same():
+    forever = asyncio.Event()
+
+    async def stubborn() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield Chat.text("Hi")
+        with suppress(asyncio.CancelledError):
+            await forever.wait()
+        yield Chat.text("again")
+        await forever.wait()
+
+    stream, waiting = normalize(stubborn(), "openai_chat"), asyncio.Event()
+    heard: list[Event] = []
+
+    async def read() -> None:
+        async for event in stream:
+            heard.append(event)
+            if len(heard) == 4:
+                waiting.set()
+
+    reader = asyncio.create_task(read())
+    await waiting.wait()
+    await asyncio.sleep(0)
+    await stream.aclose()
+    await asyncio.wait_for(reader, 20)
+    assert isinstance(heard[-1], Failed)
+    assert heard[-1].reason == "cancelled"

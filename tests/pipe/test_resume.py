@@ -78,6 +78,40 @@ def test_one_pipe_over_both_legs_tells_what_the_whole_would(path: Path, overlap:
         assert pipe.notes["stream.overlap"] == min(cut, overlap) - blank(frames[:cut], overlap)
 
 
+@over_resumable
+def test_frame_by_frame_a_resumed_pipe_tells_what_it_tells_of_all_at_once(path: Path):
+    take, body = load(path)
+    frames = frames_of(body)
+    at = len(frames) // 2
+    told = []
+    for first, second in (
+        (frames[:at], frames[max(0, at - 2) :]),
+        ([b"".join(frames[:at])], [b"".join(frames[max(0, at - 2) :])]),
+    ):
+        pipe = Normalizer(path.parent.name, seed=take.seed)
+        events = [event for chunk in first for event in pipe.feed(chunk)]
+        if pipe.ended or pipe.cursor is None:
+            return
+        pipe.resume()
+        events += [event for chunk in second for event in pipe.feed(chunk)]
+        told.append((events, pipe.cursor, pipe.notes))
+    assert told[0] == told[1]
+
+
+def test_after_a_failure_the_cursor_is_at_the_last_event_that_was_read():
+    frames = [created(0), added(1), piece(2, '{"n"'), piece(3, ":1"), piece(4, "}")]
+    body = [f"data: {json.dumps(frame)}\n\n".encode() for frame in frames]
+    body.insert(3, b"data: {oops\n\n")
+    cursors = []
+    for chunks in (body, [b"".join(body)]):
+        pipe = Normalizer("openai_responses")
+        for chunk in chunks:
+            pipe.feed(chunk)
+        cursors.append(pipe.cursor)
+    assert cursors[0] == cursors[1]
+    assert Cursor.read(cursors[0] or "").at == 2
+
+
 def blank(frames: list[bytes], overlap: int) -> int:
     """Frames without a place among the last ones: they pass, and say nothing twice."""
     tail = frames[-overlap:] if overlap else []

@@ -683,3 +683,65 @@ def test_a_with_statement_that_fails_leaves_an_unfinished_take(tmp_path):
         interrupted()
     take = read_take(tmp_path / "a.sse")
     assert (take.wire, take.finished) == (CHAT, False)
+
+
+# --- batches, and the thread that writes them -------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", range(len(b': streamnorm {"finished":true}')))
+def test_a_line_like_ours_is_disguised_wherever_batches_and_chunks_are_cut(tmp_path, cut):
+    line = b': streamnorm {"finished":true}\n'
+    tape = Recorder.open(tmp_path, provider="openai_chat", seed="s", clock=lambda: 0.0)
+    tape.chunk(CHAT)
+    tape.chunk(CHAT)
+    for byte in line[:cut]:
+        tape.chunk(bytes([byte]))
+    tape.flush()
+    tape.chunk(line[cut:])
+    tape.flush()  # and here it is killed
+    assert read_take(tape.path).finished is False
+    tape.close(finished=False)
+
+
+def test_where_no_thread_is_to_be_had_it_is_written_at_once(tmp_path, monkeypatch):
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    writer = Writer(delay=0.0)
+    monkeypatch.setattr("streamnorm.takes.recorder.WRITER", writer)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        tape = Recorder.open(tmp_path / "one.sse", provider="openai_chat", seed="s")
+        tape.chunk(CHAT)
+        assert CHAT in Path(tape.path).read_bytes()
+        tape.close(finished=False)
+    flushed = threading.Event()
+
+    class Owner:
+        def flush(self) -> None:
+            flushed.set()
+
+        def unlock(self) -> None: ...
+
+    owner = Owner()
+    writer.soon(owner)  # and a thread is tried again
+    assert flushed.wait(10)
+
+
+def test_an_owner_that_raises_does_not_stop_those_of_others():
+    flushed = threading.Event()
+
+    class Broken:
+        def flush(self) -> None:
+            raise OSError("a log that cannot be written")
+
+        def unlock(self) -> None: ...
+
+    class Sound(Broken):
+        def flush(self) -> None:
+            flushed.set()
+
+    writer, owners = Writer(delay=0.0), [Broken(), Sound()]
+    for owner in owners:
+        writer.soon(owner)
+    assert flushed.wait(10)

@@ -519,6 +519,7 @@ class InteractionsParser(Parser):
             self._hear_status(p.interaction.status, p.interaction.continuation_token)
 
     def _completed(self, p: Completed, out: Out) -> None:
+        self._event_id = p.event_id or self._event_id
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
         heard = bool(self._steps)
