@@ -334,12 +334,23 @@ class Normalizer:
         data, seam = self._framer.read(block).data, self._seam
         if data is None or seam is None:
             return False
+        self._refuse_another(data)
         old = seam.drops(data, self._parser)
         if old:
             self._scribe.note("stream.overlap")
         if seam.over:
             self._seam = None
         return old
+
+    def _refuse_another(self, data: bytes) -> None:
+        """Behind a seam: what begins with another id is another response, and not the rest of this."""
+        known = self._opening.heading.response_id
+        try:
+            began = self._parser.heading(data).response_id if self._parser.begins(data) else None
+        except UNREADABLE:
+            return
+        if began and known and began != known:
+            raise StreamFailed(Failure("protocol", "this is another response, not the rest of it"))
 
     def fail(
         self,

@@ -112,6 +112,21 @@ def test_after_a_failure_the_cursor_is_at_the_last_event_that_was_read():
     assert Cursor.read(cursors[0] or "").at == 2
 
 
+def test_another_response_is_not_the_rest_of_this_one():
+    pipe = Normalizer("openai_responses")
+    for payload in (created(0), added(1), piece(2, '{"to":"bob",'), piece(3, '"sum":1')):
+        pipe.feed_payload(payload)
+    pipe.resume()
+    other = {**created(0), "response": {"id": "resp_other", "model": "m"}}
+    events = [
+        e
+        for p in (other, added(1), piece(2, "{"), piece(3, "9"), piece(4, "00}"))
+        for e in pipe.feed_payload(p)
+    ]
+    assert [event.kind for event in events] == ["broken_tool_call", "failed"]
+    assert events[-1].reason == "protocol"
+
+
 def blank(frames: list[bytes], overlap: int) -> int:
     """Frames without a place among the last ones: they pass, and say nothing twice."""
     tail = frames[-overlap:] if overlap else []
