@@ -343,10 +343,10 @@ class Normalizer:
         return old
 
     def _refuse_another(self, data: bytes) -> None:
-        """Behind a seam: what begins with another id is another response, and not the rest of this."""
+        """Behind a seam: what names another is another response, and not the rest of this."""
         known = self._opening.heading.response_id
         try:
-            began = self._parser.heading(data).response_id if self._parser.begins(data) else None
+            began = self._parser.heading(data).response_id
         except UNREADABLE:
             return
         if began and known and began != known:
