@@ -130,6 +130,7 @@ _OPENING = "streamnorm/opening.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _PIPE = "streamnorm/normalizer.py"
 _SSE = "streamnorm/framing/sse.py"
+_ARRAY = "streamnorm/framing/json_array.py"
 _AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
@@ -284,6 +285,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_SSE, "SSE._ended", "boundary: size > self._limit"): _SHORTCUT,
     (_SSE, "SSE._ended", "boundary: len(blocks[0]) > self._limit"): _SHORTCUT,
+    (_ARRAY, "JsonArray.feed", "always: self._depth == 1"): (
+        "deeper within an element it is not looked at, and set anew behind it"
+    ),
+    (_ARRAY, "JsonArray.feed", "without: and begin is not None"): _TYPES,
     ("streamnorm/framing/lines.py", "Lines.feed", "never: not others"): _JOINED,
     (_AWS, "Frames.feed", "never: self._size < self._need"): _JOINED,
     (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
