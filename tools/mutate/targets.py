@@ -29,6 +29,8 @@ BEGINNING: tuple[Test, ...] = (
     *(f"tests/pipe/test_{about}.py" for about in ("bad_input", "beginnings", "limits",
                                             "whole_frames")),
     ("tests/pipe/test_logging.py", "summary"),
+    "tests/pipe/test_resume.py",
+    "tests/pipe/test_guards.py",
     "tests/values/test_notes.py",
     "tests/providers/test_shapes.py",
     "tests/providers/test_guards_gemini.py",
@@ -303,6 +305,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
     (_CALLS, "Calls.whole", "boundary: len(id) <= limits.id"): _SHORTCUT,
+    (
+        _CALLS, "Calls.whole",
+        "always: size > limits.arguments or self._told + size > limits.arguments_total",
+    ): _SHORTCUT,
+    (_CALLS, "Calls.whole", "boundary: size > limits.arguments"): _SHORTCUT,
+    (_CALLS, "Calls.whole", "boundary: self._told + size > limits.arguments_total"): _SHORTCUT,
     (_CALLS, "Calls.is_whole", "always: call.balance is None"): _AGAIN,
     (
         _CALLS, "Calls._announce",
@@ -314,6 +322,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._doubt", "without: and self.mended"): _SHORTCUT,
     (_CALLS, "Calls._arguments", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls._break", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._over", "always: len(call.fragments) > 1"): "the same, made anew",
+    (_CALLS, "Calls._over", "boundary: len(call.fragments) > 1"): "the same, made anew",
     (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
         "a text that was doubled and is whole has a brace too many when it is doubled again"
     ),
