@@ -129,6 +129,7 @@ _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
 _OPENING = "streamnorm/opening.py"
+_INTERACTIONS = "streamnorm/providers/gemini_interactions/parser.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _PIPE = "streamnorm/normalizer.py"
 _SSE = "streamnorm/framing/sse.py"
@@ -142,6 +143,7 @@ _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
 _FAILS = "told as a failure before it is looked up: the row is for the page of this wire"
 _AGAIN = "the same, read anew: slower"
+_UNASKED = "kept, and never looked up: only steps that began before the cut are"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
@@ -157,9 +159,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "streamnorm/providers/openai_responses/texts.py", "Texts.told", "always: not self._marks",
     ): "the same, made anew",
     (
-        "streamnorm/providers/gemini_interactions/parser.py", "InteractionsParser",
+        _INTERACTIONS, "InteractionsParser",
         "without: CALL_TEXTS 'delta.arguments'",
     ): "a fragment without it is neither text nor an object, which is a loss as well",
+    (_INTERACTIONS, "InteractionsParser._step_stop", "always: p.index < self._before"): _UNASKED,
+    (_INTERACTIONS, "InteractionsParser._step_stop", "boundary: p.index < self._before"): _UNASKED,
     (
         _OPENING, "Opening.learn_heading",
         "never: at > 1 and block.startswith(head + data[:at])",
