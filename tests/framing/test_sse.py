@@ -393,6 +393,7 @@ RUNS: dict[str, tuple[list[bytes], bytes, bytes, list[bytes] | None, list[bytes]
     "a head of one line": ([b"\n\n"], D, D + b"1\n\n", None, [], b"\n\n"),
     "a head of one line, ended by CR LF": ([EVENED], D, D + b"1" + CRLF, [b"1"], [], CRLF),
     "CR LF, and an LF in a line": ([EVENED], D, D + b"1\n" + CRLF, None, [], CRLF),
+    "CR LF, and LF behind one": ([EVENED], D, D + b"1\n\n:\n\n" + D + b"2" + CRLF, None, [], CRLF),
     "CR LF, and an LF in the rest": ([EVENED], D, D + b"1" + CRLF + D + b"2\n", None, [], CRLF),
     "CR LF, and half of it": ([EVENED], D, D + b"1" + CRLF + D + b"2\r\n", None, [], CRLF),
     "behind a CR": ([b"\n\n", D + b"0\n\r"], E, E + b"1\n\n", None, [], b""),

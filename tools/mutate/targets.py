@@ -283,6 +283,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_SSE, "SSE._single_lines", "without: and self._held[-1][-1:] == b'\\n'"): _SHORTCUT,
     (_SSE, "SSE._single_lines", "always: LF in lines or CR in lines"): _SHORTCUT,
+    (_SSE, "_part", "never: LF not in line"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: held"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: rest"): _SHORTCUT,
     (
