@@ -77,6 +77,7 @@ TARGETS: dict[str, Target] = {
         ALL,
         (
             "tests/providers/test_guards_openai_responses.py",
+            "tests/providers/test_responses_items.py",
             ("tests/providers/test_takes.py", "openai_responses/"),
         ),
     ),
@@ -84,7 +85,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/openai_responses/outputs.py": Target(
         ALL, (*_RESPONSES, "tests/providers/test_responses_outputs.py")
     ),
-    "streamnorm/providers/openai_responses/places.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/places.py": Target(
+        ALL, (*_RESPONSES, "tests/providers/test_responses_places.py")
+    ),
     "streamnorm/providers/openai_responses/texts.py": Target(
         ALL, ("tests/providers/test_responses_texts.py",)
     ),
