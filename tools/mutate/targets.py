@@ -30,7 +30,6 @@ BEGINNING: tuple[Test, ...] = (
                                             "whole_frames")),
     ("tests/pipe/test_logging.py", "summary"),
     "tests/pipe/test_resume.py",
-    "tests/pipe/test_guards.py",
     "tests/values/test_notes.py",
     "tests/providers/test_shapes.py",
     "tests/providers/test_guards_gemini.py",
