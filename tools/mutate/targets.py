@@ -71,7 +71,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
     "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
     "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
-    "streamnorm/providers/openai_responses/parser.py": Target(READING, _RESPONSES),
+    "streamnorm/providers/openai_responses/parser.py": Target(
+        READING, (*_RESPONSES, "tests/pipe/test_resume.py")
+    ),
     "streamnorm/providers/openai_responses/items.py": Target(
         ALL,
         (
