@@ -80,8 +80,7 @@ class JsonArray:
                 elif self._depth <= 0:
                     if between is not None:
                         self._part(chunk[between : match.start()], elements)
-                    self._depth, self.closed = 0, True
-                    between = None if around else at
+                    self._depth, self.closed, between = 0, True, None
         self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])
@@ -92,7 +91,7 @@ class JsonArray:
 
     def rest(self) -> list[bytes]:
         """An element without its last bracket, which is not whole."""
-        held = b"".join(self._held or self._loose)
+        held = b"".join(self._held) or b"".join(self._loose).strip(_NOTHING)
         return [held] if held else []
 
     def head_of(self, frame: bytes) -> bytes:

@@ -783,3 +783,31 @@ def test_a_broken_call_has_what_goes_back_of_it_if_there_is_something(item: Any)
     desk.deny(call, "truncated", "its item says so")
     desk.end_turn("stop")
     assert desk.last().echo == (UNSET if item is None else item)
+
+
+def test_arguments_that_are_told_at_a_word_for_the_end_are_read_once():
+    desk, call = opened('"{\\"a\\":1}"', closes=False)
+    desk.announce_end("stop")
+    assert (told(desk), desk.notes) == ([(call.id, "whole")], {"args.double_encoded": 1})
+
+
+def test_a_text_that_a_copy_has_confirmed_does_not_give_way_to_another_copy():
+    desk, call = opened('{"a":')
+    desk.settle(call, '{"a":')
+    desk.settle(call, WHOLE)
+    desk.close(call)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "conflict")]
+
+
+@pytest.mark.parametrize(("spaces", "goes_on"), [(0, True), (62, True), (63, False)])
+def test_a_placeholder_is_short(spaces: int, goes_on: bool):
+    desk, call = opened("{}" + " " * spaces)
+    assert desk.calls.may_go_on(call) is goes_on
+
+
+def test_of_a_call_that_is_over_the_text_is_kept_in_one_piece():
+    desk, call = opened('{"a":')
+    desk.append(call, "1}")
+    desk.close(call)
+    assert (told(desk), call.fragments) == ([("a", "whole")], [WHOLE])

@@ -34,6 +34,10 @@ CASES = {
     "ends after a backslash": (b'[{"a":1},{"b":"x\\', [b'{"a":1}']),
     "white space before": (b'\n \t[{"a":1}]', [b'{"a":1}']),
     "nothing": (b"", []),
+    "words in front": (b'[ x y ,{"a":1}]', [b"x y", b'{"a":1}']),
+    "words between": (b'[{"a":1}, x  y ,{"b":2}]', [b'{"a":1}', b"x  y", b'{"b":2}']),
+    "words behind": (b'[{"a":1} x y ]', [b'{"a":1}', b"x y"]),
+    "words that never end": (b'[{"a":1}, x', [b'{"a":1}']),
 }
 
 
@@ -59,6 +63,14 @@ def test_what_never_ended_is_left_over():
     assert framer.feed(b'[{"a":1},{"b":') == [b'{"a":1}']
     assert framer.rest() == [b'{"b":']
     assert not framer.closed
+
+
+def test_words_behind_an_element_are_left_over_in_any_chunking():
+    body = b'[{"a":1}, x y'
+    for chunks in ([body], bytewise(body), [body[:9], body[9:]]):
+        framer = JsonArray()
+        assert [element for chunk in chunks for element in framer.feed(chunk)] == [b'{"a":1}']
+        assert framer.rest() == [b"x y"]
 
 
 def test_the_end_of_the_array_is_known():

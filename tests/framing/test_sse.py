@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streamnorm.framing.sse import SSE, read
+from streamnorm.framing.sse import SSE, Uncut, read
 from tests.conftest import at_random, bytewise, chunkings
 from tests.framing.reference_sse import Message, messages
 
@@ -361,3 +361,82 @@ def test_frames_of_one_line_and_of_several_may_follow_each_other():
 )
 def test_lines_that_are_neither_a_field_nor_a_comment_are_counted(block: bytes, strays: int):
     assert read(block).strays == strays
+
+
+# --- runs of one head -----------------------------------------------------------------------------
+
+E, D, CRLF = b"event: a\ndata: ", b"data: ", b"\r\n\r\n"
+EVENED = D + b"0" + CRLF  # from here on blocks are known to end so
+# what came before, head, chunk -> lines or None, what is left, what ended the last one
+RUNS: dict[str, tuple[list[bytes], bytes, bytes, list[bytes] | None, list[bytes], bytes]] = {
+    "one": ([b"\n\n"], E, E + b"1\n\n", [b"1"], [], b"\n\n"),
+    "two": ([b"\n\n"], E, E + b"1\n\n" + E + b"2\n\n", [b"1", b"2"], [], b"\n\n"),
+    "the last is cut": ([b"\n\n"], E, E + b"1\n\n" + E + b"2", [b"1"], [E + b"2"], b""),
+    "the last head is cut": ([b"\n\n"], E, E + b"1\n\neve", [b"1"], [b"eve"], b""),
+    "the last line end is cut": ([b"\n\n"], E, E + b"1\n\n" + E + b"2\n", [b"1"], [E + b"2"], b""),
+    "only a part": ([b"\n\n"], E, E + b"1", None, [], b"\n\n"),
+    "the rest of one": ([b"\n\n", E + b"1"], E, b"2\n\n", [b"12"], [], b"\n\n"),
+    "the rest of one in pieces": ([b"\n\n", E, b"1"], E, b"2\n\n", None, [E + b"1"], b""),
+    "another head first": ([b"\n\n"], E, D + b"1\n\n" + E + b"2\n\n", None, [], b"\n\n"),
+    "another head between": (
+        [b"\n\n"], E, E + b"1\n\n" + D + b"2\n\n" + E + b"3\n\n", [b"1", D + b"2", b"3"], [], b"\n\n",
+    ),
+    "a comment between": (
+        [b"\n\n"], E, E + b"1\n\n:\n\n" + E + b"3\n\n", [b"1", b":", b"3"], [], b"\n\n",
+    ),
+    "what may be JSON between": (
+        [b"\n\n"], E, E + b"1\n\n2\n\n" + E + b"3\n\n", None, [], b"\n\n",
+    ),
+    "two lines of data": ([b"\n\n"], E, E + b"1\ndata: 2\n\n", None, [], b"\n\n"),
+    "a CR in a line": ([b"\n\n"], E, E + b"1\r\n\n", None, [], b"\n\n"),
+    "a CR in the rest": ([b"\n\n"], E, E + b"1\n\n" + E + b"2\r", None, [], b"\n\n"),
+    "a head of one line": ([b"\n\n"], D, D + b"1\n\n", None, [], b"\n\n"),
+    "a head of one line, ended by CR LF": ([EVENED], D, D + b"1" + CRLF, [b"1"], [], CRLF),
+    "CR LF, and an LF in a line": ([EVENED], D, D + b"1\n" + CRLF, None, [], CRLF),
+    "CR LF, and LF behind one": ([EVENED], D, D + b"1\n\n:\n\n" + D + b"2" + CRLF, None, [], CRLF),
+    "CR LF, and an LF in the rest": ([EVENED], D, D + b"1" + CRLF + D + b"2\n", None, [], CRLF),
+    "CR LF, and half of it": ([EVENED], D, D + b"1" + CRLF + D + b"2\r\n", None, [], CRLF),
+    "behind a CR": ([b"\n\n", D + b"0\n\r"], E, E + b"1\n\n", None, [], b""),
+    "before the first byte": ([], E, E + b"1\n\n", None, [], b""),
+}  # fmt: skip
+
+
+def run_after(before: list[bytes], limit: int = 1000) -> SSE:
+    framer = SSE(limit)
+    for chunk in before:
+        framer.feed(chunk)
+    return framer
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_one_head_is_cut_behind_it_and_nothing_else_is(name: str):
+    before, head, chunk, lines, left, end = RUNS[name]
+    framer = run_after(before)
+    told = framer.run(chunk, head)
+    assert (told, framer.end) == (lines, end)
+    if told is None:  # it is fed instead
+        assert framer.feed(chunk) == run_after(before).feed(chunk)
+    else:
+        whole = [line if type(line) is Uncut else head + line for line in told]
+        assert whole == run_after(before).feed(chunk)
+        assert framer.rest() == left
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_run_that_is_longer_than_a_block_may_be_is_fed(over: int):
+    chunk = E + b"1\n\n"
+    framer = run_after([b"\n\n"], len(chunk) - over)
+    assert framer.run(chunk, E) == (None if over else [b"1"])
+
+
+def test_heads_of_many_kinds_are_fed_for_four_chunks():
+    mixed = E + b"1\n\n" + D + b"2\n\n" + E + b"3\n\n"
+    framer = run_after([b"\n\n"])
+    told = [framer.run(mixed, E) is not None for _ in range(7)]
+    assert told == [True, False, False, False, False, True, False]
+
+
+def test_now_and_then_another_head_is_no_mixture():
+    framer = run_after([b"\n\n"])
+    chunk = (E + b"1\n\n") * 8 + D + b"2\n\n" + E + b"3\n\n"
+    assert all(framer.run(chunk, E) is not None for _ in range(3))

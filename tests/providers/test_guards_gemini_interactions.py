@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamnorm.core.cursor import Cursor
 from streamnorm.events import (
     Citation,
     Event,
@@ -18,6 +19,7 @@ from streamnorm.events import (
     Unrecognized,
     Usage,
 )
+from streamnorm.normalizer import Normalizer
 from tests.conftest import sse, text_of
 from tests.providers.streams import DONE, calls, end, fate, heard
 
@@ -61,6 +63,9 @@ CALL = {"type": "function_call", "id": "a", "name": "pay", "arguments": {"n": 1}
 
 FATES: dict[str, tuple[list[bytes], list[Any]]] = {
     "fragments": ([start(), delta('{"n":'), delta("1}"), STOP, over()], [{"n": 1}]),
+    "fragments behind a start with an empty text": (
+        [start(arguments=""), delta('{"n":1}'), STOP, over()], [{"n": 1}],
+    ),
     "a text in its place": ([start(), delta('{"n":1}'), text("x"), STOP, over()], ["conflict"]),
     "a text after its end": ([start(), STOP, text("x"), over()], [{}]),
     "no place": ([start(None), delta('{"n":1}', None), step("stop", None), over()], ["conflict"]),
@@ -265,3 +270,66 @@ def test_what_a_call_brings_beside_its_arguments_goes_back_with_it():
     events = told(start(signature="s"), delta('{"n":1}'), STOP, over())
     (event,) = [e for e in events if isinstance(e, ToolCall)]
     assert event.echo == {"signature": "s"}
+
+
+def test_a_status_that_was_said_before_stays_where_the_end_says_only_that_it_goes_on():
+    said = sse({"event_type": "interaction.status_update", "status": "incomplete"})
+    assert end(told(text("Hi"), said, over(status="in_progress"), DONE)) == ("finish", "length")
+    assert end(told(text("Hi"), over(status="in_progress"), DONE)) == ("finish", "other")
+
+
+# --- over a second connection ---------------------------------------------------------------------
+
+
+CREATED = sse(
+    {"event_type": "interaction.created", "event_id": "e0", "interaction": {"id": "v1", "model": "m"}}
+)  # fmt: skip
+EVENTS: dict[str, dict[str, Any]] = {
+    "interaction.created": {"interaction": {"id": "v1", "model": "m"}},
+    "interaction.status_update": {"status": "in_progress"},
+    "step.start": {"index": 0, "step": {"type": "model_output"}},
+    "step.delta": {"index": 0, "delta": {"type": "text", "text": "Hi"}},
+    "step.stop": {"index": 0},
+}
+
+
+@pytest.mark.parametrize("kind", EVENTS)
+def test_the_place_of_the_last_event_that_has_one_is_kept(kind: str):
+    event = {"event_type": kind, **EVENTS[kind]}
+    pipe = Normalizer("gemini_interactions")
+    pipe.feed(CREATED + sse({**event, "event_id": "e7"}))
+    pipe.feed(sse(event))
+    assert Cursor.read(pipe.cursor or "").at == "e7"
+
+
+def resumed(*payloads: bytes) -> list[Any]:
+    """What became of the calls, behind a cut in the first step."""
+    pipe = Normalizer(after=str(Cursor("gemini_interactions", "v1", "e1", 1)))
+    events = pipe.feed(b"".join(payloads) + over(CALL, {**CALL, "id": "b"})) + pipe.close()
+    return [getattr(e, "arguments", e.kind) for e in events if e.kind.endswith("tool_call")]
+
+
+def test_a_call_that_was_cut_is_told_from_the_end_if_it_ended_behind_the_cut():
+    assert resumed(STOP) == [{"n": 1}, {"n": 1}]
+    assert resumed(text("Hi", 1)) == [{"n": 1}]
+
+
+@pytest.mark.parametrize(("index", "fate_"), [(0, "tool_call"), (1, "broken_tool_call")])
+def test_fragments_of_a_call_that_was_cut_say_nothing_against_the_others(index: int, fate_: str):
+    pipe = Normalizer(after=str(Cursor("gemini_interactions", "v1", "e1", 1)))
+    steps = start(2, id="b"), delta("1}", index), delta('{"n":1}', 2), step("stop", 2)
+    events = pipe.feed(b"".join(steps) + over()) + pipe.close()
+    assert [e.kind for e in events if e.kind.endswith("tool_call")] == [fate_]
+
+
+def test_a_text_that_was_cut_is_not_told_again_from_the_end():
+    pipe = Normalizer(after=str(Cursor("gemini_interactions", "v1", "e1", 1)))
+    said = {"type": "model_output", "content": [{"type": "text", "text": "Hi there"}]}
+    events = pipe.feed(text(" there") + STOP + over(said, status="completed")) + pipe.close()
+    assert text_of(events) == " there"
+
+
+def test_arguments_that_the_start_and_a_fragment_say_alike_replace_nothing():
+    said = start(arguments={"n": 1}), delta('{"n": 1}'), STOP, over(), DONE
+    events, notes = heard("gemini_interactions", b"".join(said))
+    assert (fate(events), notes) == (([{"n": 1}], ACT), {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from streamnorm.events import (
     BrokenToolCall,
@@ -189,6 +190,17 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "no text": ([GROWN, piece(None, output_index=0)], [("a", "pay", "conflict")]),
     "no text, and its item says it again": (
         [GROWN, piece(None, output_index=0), A_DONE], [("a", "pay", {"n": 1})],
+    ),
+    "behind a copy of all of it": (
+        [GROWN, said(ONE, output_index=0), piece(" ", item_id="fa")], [("a", "pay", "conflict")],
+    ),
+    "empty, behind a copy of all of it": (
+        [GROWN, said(ONE, output_index=0), piece("", item_id="fa")], [("a", "pay", {"n": 1})],
+    ),
+    "behind the end of its item, with another call open": (
+        [A, said("{", output_index=0), R.done(fc("fa", "a", arguments="{"), 0), B,
+         piece("}", output_index=0), piece(TWO, output_index=1)],
+        [("a", "pay", "conflict"), ("b", "rob", "conflict")],
     ),
     "a text in its place": ([GROWN, R.text("x", 0)], [("a", "pay", "conflict")]),
     "a text in another place": ([GROWN, R.text("x", 1)], [("a", "pay", {"n": 1})]),
@@ -834,3 +846,36 @@ def test_the_rows_of_the_items_say_where_an_id_stands_and_whether_it_may_be_miss
     assert {row.type for row in TOOLS if row.is_nullable} == {
         "function_call_output", "tool_search_call", "tool_search_output",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("item", "goes_back"),
+    [
+        (fc("fa", "a", arguments=ONE), False),
+        ({"type": "mcp_call", "id": "fa", "name": "f", "arguments": ONE, "output": "x"}, False),
+        ({"type": "web_search_call", "id": "fa", "action": {"type": "search"}}, True),
+    ],
+)
+def test_an_odd_status_goes_back_where_the_provider_runs_it_and_no_result_says_it(item, goes_back):
+    (call,) = [
+        e for e in told(R.done({**item, "status": "odd"}, 0), OVER) if isinstance(e, ToolCall)
+    ]
+    assert ("status" in (call.echo or {})) is goes_back
+
+
+HALTED = {"type": "web_search_call", "id": "ws", "status": "incomplete"}
+
+
+@pytest.mark.parametrize(
+    ("item", "goes_back"),
+    [
+        ({**HALTED, "action": {"type": "search"}}, True),
+        ({**HALTED, "action": 7}, False),
+        (fc("fa", "a", arguments=ONE, status="incomplete"), False),
+    ],
+)
+def test_a_call_that_was_cut_goes_back_where_the_provider_runs_it_and_all_of_it_was_read(
+    item: dict[str, Any], goes_back: bool
+):
+    (call,) = [e for e in told(R.done(item, 0), OVER) if isinstance(e, BrokenToolCall)]
+    assert call.echo == (item if goes_back else UNSET)

@@ -29,6 +29,7 @@ BEGINNING: tuple[Test, ...] = (
     *(f"tests/pipe/test_{about}.py" for about in ("bad_input", "beginnings", "limits",
                                             "whole_frames")),
     ("tests/pipe/test_logging.py", "summary"),
+    "tests/pipe/test_resume.py",
     "tests/values/test_notes.py",
     "tests/providers/test_shapes.py",
     "tests/providers/test_guards_gemini.py",
@@ -70,11 +71,14 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/openai_chat/entries.py": Target(ALL, _wire("openai_chat")),
     "streamnorm/providers/openai_chat/parser.py": Target(READING, _wire("openai_chat")),
     "streamnorm/providers/anthropic/parser.py": Target(READING, _wire("anthropic")),
-    "streamnorm/providers/openai_responses/parser.py": Target(READING, _RESPONSES),
+    "streamnorm/providers/openai_responses/parser.py": Target(
+        READING, (*_RESPONSES, "tests/pipe/test_resume.py")
+    ),
     "streamnorm/providers/openai_responses/items.py": Target(
         ALL,
         (
             "tests/providers/test_guards_openai_responses.py",
+            "tests/providers/test_responses_items.py",
             ("tests/providers/test_takes.py", "openai_responses/"),
         ),
     ),
@@ -82,7 +86,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/openai_responses/outputs.py": Target(
         ALL, (*_RESPONSES, "tests/providers/test_responses_outputs.py")
     ),
-    "streamnorm/providers/openai_responses/places.py": Target(ALL, _RESPONSES),
+    "streamnorm/providers/openai_responses/places.py": Target(
+        ALL, (*_RESPONSES, "tests/providers/test_responses_places.py")
+    ),
     "streamnorm/providers/openai_responses/texts.py": Target(
         ALL, ("tests/providers/test_responses_texts.py",)
     ),
@@ -127,9 +133,11 @@ _ENTRIES = "streamnorm/providers/openai_chat/entries.py"
 _EXACT = "streamnorm/text/exact.py"
 _GEMINI = "streamnorm/providers/gemini/parser.py"
 _OPENING = "streamnorm/opening.py"
+_INTERACTIONS = "streamnorm/providers/gemini_interactions/parser.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _PIPE = "streamnorm/normalizer.py"
 _SSE = "streamnorm/framing/sse.py"
+_ARRAY = "streamnorm/framing/json_array.py"
 _AWS = "streamnorm/framing/aws.py"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
@@ -139,6 +147,7 @@ _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
 _FAILS = "told as a failure before it is looked up: the row is for the page of this wire"
 _AGAIN = "the same, read anew: slower"
+_UNASKED = "kept, and never looked up: only steps that began before the cut are"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
@@ -154,9 +163,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "streamnorm/providers/openai_responses/texts.py", "Texts.told", "always: not self._marks",
     ): "the same, made anew",
     (
-        "streamnorm/providers/gemini_interactions/parser.py", "InteractionsParser",
+        _INTERACTIONS, "InteractionsParser",
         "without: CALL_TEXTS 'delta.arguments'",
     ): "a fragment without it is neither text nor an object, which is a loss as well",
+    (_INTERACTIONS, "InteractionsParser._step_stop", "always: p.index < self._before"): _UNASKED,
+    (_INTERACTIONS, "InteractionsParser._step_stop", "boundary: p.index < self._before"): _UNASKED,
     (
         _OPENING, "Opening.learn_heading",
         "never: at > 1 and block.startswith(head + data[:at])",
@@ -276,6 +287,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_SSE, "SSE._single_lines", "without: and self._held[-1][-1:] == b'\\n'"): _SHORTCUT,
     (_SSE, "SSE._single_lines", "always: LF in lines or CR in lines"): _SHORTCUT,
+    (_SSE, "_part", "never: LF not in line"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: held"): _SHORTCUT,
     (_SSE, "SSE._ended", "always: rest"): _SHORTCUT,
     (
@@ -284,6 +296,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_SSE, "SSE._ended", "boundary: size > self._limit"): _SHORTCUT,
     (_SSE, "SSE._ended", "boundary: len(blocks[0]) > self._limit"): _SHORTCUT,
+    (_ARRAY, "JsonArray.feed", "always: self._depth == 1"): (
+        "deeper within an element it is not looked at, and set anew behind it"
+    ),
+    (_ARRAY, "JsonArray.feed", "without: and begin is not None"): _TYPES,
     ("streamnorm/framing/lines.py", "Lines.feed", "never: not others"): _JOINED,
     (_AWS, "Frames.feed", "never: self._size < self._need"): _JOINED,
     (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
@@ -298,6 +314,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
     (_CALLS, "Calls.whole", "boundary: len(id) <= limits.id"): _SHORTCUT,
+    (
+        _CALLS, "Calls.whole",
+        "always: size > limits.arguments or self._told + size > limits.arguments_total",
+    ): _SHORTCUT,
+    (_CALLS, "Calls.whole", "boundary: size > limits.arguments"): _SHORTCUT,
+    (_CALLS, "Calls.whole", "boundary: self._told + size > limits.arguments_total"): _SHORTCUT,
     (_CALLS, "Calls.is_whole", "always: call.balance is None"): _AGAIN,
     (
         _CALLS, "Calls._announce",
@@ -309,6 +331,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._doubt", "without: and self.mended"): _SHORTCUT,
     (_CALLS, "Calls._arguments", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls._break", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._over", "always: len(call.fragments) > 1"): "the same, made anew",
+    (_CALLS, "Calls._over", "boundary: len(call.fragments) > 1"): "the same, made anew",
     (_CALLS, "Calls._as_sent", "without: call.latches = ()"): (
         "a text that was doubled and is whole has a brace too many when it is doubled again"
     ),

@@ -523,8 +523,7 @@ class InteractionsParser(Parser):
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
         heard = bool(self._steps)
-        if heard:
-            self._reconcile(said.steps or [], out)
+        self._reconcile(said.steps or [], out)
         for index, step in enumerate(said.steps or ()):
             if self._is_open_call(index, step) if self._began_before(index) else not heard:
                 self._step_start(StepStart(step, index), out)

@@ -1,0 +1,130 @@
+"""OpenAI Responses, whose a piece or an item is: places, items and ids in, the call that is meant out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamnorm.core.calls import Call
+from streamnorm.providers.openai_responses.places import Places
+from tests.core.test_calls import Desk
+
+TYPE = "function_call"
+
+
+class Room:
+    """One call that stands somewhere."""
+
+    def __init__(
+        self, index: int | None, item_id: str | None, id: str | None = "a", name: str | None = "f"
+    ) -> None:
+        self.desk = Desk()
+        self.places = Places(self.desk.calls)
+        self.call = self.desk.open(id=id, name=name)
+        self.places.opened(self.call, TYPE, index, item_id)
+
+    def closed(self) -> Room:
+        self.desk.close(self.call)
+        return self
+
+    def of_item(self, index: int | None, name: str = "f", adding: bool = False, **item: Any) -> Any:
+        return self.places.of_item(TYPE, item, index, name, adding=adding)
+
+    def is_of_another(self, item_id: str | None) -> bool:
+        return self.places.is_of_another(self.call, TYPE, item_id, None)
+
+
+def known(room: Room, index: int) -> Call | None:
+    return room.places.known(index, None, TYPE)
+
+
+def test_a_call_without_a_place_gets_a_piece_of_a_place_that_nobody_has():
+    room = Room(None, None)
+    assert known(room, 9) is room.call
+
+
+def test_the_place_of_an_output_is_none_of_its_call():
+    room = Room(None, None)
+    room.places.remember(room.call, "function_call_output", 5, None)
+    assert known(room, 9) is room.call
+
+
+def test_a_place_stays_where_another_word_for_the_call_names_none():
+    room = Room(3, "fa")
+    room.places.remember(room.call, TYPE, None, "fz")
+    assert known(room, 9) is None
+
+
+@pytest.mark.parametrize(("index", "item_id"), [(None, "fa"), (0, None), (0, "fa")])
+def test_a_nameless_call_that_has_a_place_or_an_item_is_not_that_of_another_item(index, item_id):
+    room = Room(index, item_id, None, None)
+    assert room.of_item(9, id="fb") is None
+
+
+def test_a_nameless_call_that_has_neither_is_that_of_the_next_item():
+    room = Room(None, None, None, None)
+    assert room.of_item(9, id="fb") is room.call
+
+
+def test_an_unknown_item_in_the_place_of_a_closed_one_is_of_another():
+    assert Room(0, "fa").closed().is_of_another("fb") is True
+
+
+@pytest.mark.parametrize("item_id", [None, "fa"])
+def test_its_own_item_and_no_item_at_all_are_of_no_other(item_id: str | None):
+    assert Room(0, "fa").closed().is_of_another(item_id) is False
+
+
+def test_an_item_in_the_place_of_a_closed_call_that_has_none_is_of_no_other():
+    assert Room(0, None).closed().is_of_another("fb") is False
+
+
+def test_an_item_that_was_learnt_late_is_known():
+    room = Room(0, None)
+    room.places.remember(room.call, TYPE, 0, "fa")
+    assert room.closed().is_of_another("fb") is True
+
+
+def test_each_of_two_items_of_a_call_is_its_own():
+    room = Room(0, "fa")
+    room.places.remember(room.call, TYPE, 0, "fz")
+    assert room.closed().is_of_another("fz") is False
+
+
+def test_an_item_without_an_id_is_that_of_its_place_whatever_it_calls_it():
+    room = Room(0, "fa")
+    assert room.of_item(0, "g", adding=True, call_id="zz") is room.call
+
+
+def test_an_item_that_is_added_in_the_place_of_a_nameless_one_is_another():
+    room = Room(0, "fa", None, None)
+    assert room.of_item(0, adding=True, id="fb") is None
+    assert room.call.taint == ""
+
+
+def test_an_item_that_ends_in_the_place_of_a_nameless_one_makes_that_doubtful():
+    room = Room(0, "fa", None, None)
+    assert room.of_item(0, id="fb") is room.call
+    assert room.call.taint == "arguments of another item came in its place"
+
+
+@pytest.mark.parametrize("adding", [True, False])
+def test_another_item_of_that_name_is_the_same_call_unless_it_is_added(adding: bool):
+    room = Room(0, "fa")
+    found = room.of_item(0, adding=adding, id="fb", call_id="b")
+    assert found is (None if adding else room.call)
+
+
+HEARD: dict[str, tuple[dict[str, Any], int, bool]] = {
+    "by the id of its call": ({"call_id": "a"}, 9, True),
+    "by its own id": ({"id": "fa"}, 9, True),
+    "by its place": ({}, 0, True),
+    "by nothing": ({"call_id": "b", "id": "fb"}, 9, False),
+}
+
+
+@pytest.mark.parametrize("name", HEARD)
+def test_an_item_was_heard_of_by_its_id_that_of_its_call_or_its_place(name: str):
+    item, index, expected = HEARD[name]
+    assert Room(0, "fa").places.has_item(TYPE, item, index) is expected
