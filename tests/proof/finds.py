@@ -661,6 +661,22 @@ FINDS: dict[str, Find] = {
          step("stop"), interaction("requires_action"))),
     "a word of another wire in the place of the reason": (
         "bedrock", (use(), bedrock("contentBlockStop"), aws_stop("stop"), METADATA)),
+    "a done item of one id in another place, and the final list": (
+        "openai_responses",
+        (item("added", "function_call", 7, call_id="A", name="pay", arguments=""),
+         item("done", "function_call", 1, id="A", call_id="A", name="pay", arguments=WHOLE),
+         over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay",
+               "arguments": WHOLE}))),
+    "a step of no place after one that had nothing": (
+        "gemini_interactions",
+        (step_start(), step("stop"), {"event_type": "step.start", "inlex": 1,
+                                      "step": {"type": "model_output"}},
+         interaction("requires_action"))),
+    "chat: a piece of a text tool before its start": (
+        "openai_chat",
+        (chat({"index": 1, "custom": {"input": "{} "}}),
+         chat({"index": 1, "id": "A", "type": "custom", "custom": {"name": "pay", "input": ""}}),
+         chat({"index": 1, "custom": {"input": "0"}}), chat(finish="tool_calls"), DONE)),
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),

@@ -342,6 +342,8 @@ class InteractionsParser(Parser):
     def _step_start(self, p: StepStart, out: Out) -> None:
         self._event_id = p.event_id or self._event_id
         self._steps.add(p.index)
+        if p.index < 0:
+            self.calls.lost = True  # of which step is what comes there?
         if p.step.type not in CALLS:
             self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)

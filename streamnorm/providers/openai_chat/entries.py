@@ -270,7 +270,7 @@ class Choice:
         if entry.type == BUILTIN:
             kind, self.builtin = _BUILTIN.get(it.name or "", _OTHER), True
         call = self._calls.open(
-            out, kind, choice=self.number, id=it.id,
+            out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
         if bare:

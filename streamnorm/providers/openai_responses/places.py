@@ -160,7 +160,8 @@ class Places:
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             holder = self._by_item.get((type_, item_id or ""))
             taken = other and holder is not None and bool(holder.name)
-            if not (taken if final else elsewhere and other):
+            unheard = not adding and call.state < State.CLOSED and not call.fragments
+            if not (taken if final else elsewhere and other and not unheard):
                 return call
         call = self.known(index, item_id, type_) or self._nameless(type_)
         if call is None or not item_id or self._items.get(call.ordinal) in (None, item_id):

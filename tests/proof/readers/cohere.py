@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.proof.frames import sse
 from tests.proof.readers.anthropic import kind_of, place_of
-from tests.proof.readers.places import Places, rough_place
+from tests.proof.readers.places import Places, mentions, rough_place
 from tests.proof.readers.said import (
     Open,
     Reading,
@@ -38,7 +38,7 @@ def read(body: bytes) -> Reading:
         elif kind in ("tool-call-start", "tool-call-delta"):
             hear(calls, place_of(said), said, kind == "tool-call-start")
         elif kind == "tool-call-end":
-            if "delta" in said:
+            if mentions(said.get("delta")):
                 calls.lost(place_of(said))
             calls.stop(place_of(said))
         elif kind == "message-end":

@@ -267,6 +267,8 @@ class Items:
     def hear_elsewhere(self, call: Open, item: dict[str, Any], names: list[str]) -> None:
         """A relay may put the input where another type has it."""
         for name in names:
+            if call.key is not None and isinstance(item[name], str) and call.name:
+                self.reading.also.append(call.heard({call.key: item[name]}))
             other = item[name] if sound_object(item[name]) else exact(str(item[name]))
             if other is not None and call.name:
                 self.reading.also.append(call.heard(other))
