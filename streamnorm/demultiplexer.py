@@ -101,8 +101,10 @@ class Router:
         if lanes is None:
             return [self._outside(None, line)]
         place = lanes.place(line)
-        if place is None or (place.lane and len(place.lane) > self._limits.id):
+        if place is None:
             return self._unplaced(line)
+        if place.lane and len(place.lane) > self._limits.id:  # too long to be kept: nobody's
+            return [self._outside(None, line)]
         moves = _ROLES[place.role](self, place, line)
         return [*moves, *self._closed_with(place, line)] if place.closes else moves
 
