@@ -190,6 +190,14 @@ async def test_an_interaction_is_resumed_by_the_id_of_its_last_event():
             {"after": "anthropic:m:1:0", "provider": "anthropic"},
             "'anthropic' cannot be resumed; those that can",
         ),
+        (
+            {"after": "anthropic:r:5:0"},
+            "this is a cursor of 'anthropic', not of 'openai_responses'",
+        ),
+        (
+            {"after": "openai_responses:r:5:0", "provider": "gemini_interactions"},
+            "this is a cursor of 'openai_responses', not of 'gemini_interactions'",
+        ),
         ({"resumes": 1, "record": "take.sse"}, "record= or resumes=, not both"),
     ],
 )

@@ -537,6 +537,18 @@ async def test_the_newest_notices_are_kept_and_the_number_of_the_others_is_noted
     assert streams.notes == {"session.outside": 300, "session.notice_dropped": 44}
 
 
+async def test_a_mebibyte_of_notices_is_kept_the_newest_ones():
+    sizes = [400_000, 400_000, 400_000, 10, 2_000_000, 20]
+    messages = [{"type": "session.odd", "n": n, "s": "x" * s} for n, s in enumerate(sizes)]
+    kept = []
+    async with session(messages, "openai_responses") as streams:
+        for count in range(1, len(messages) + 1):
+            streams.read_now(lambda count=count: streams.notes["session.outside"] == count)
+            kept.append([event.payload["n"] for _, event in streams.notices])
+    assert kept == [[0], [0, 1], [1, 2], [1, 2, 3], [], [5]]
+    assert streams.notes["session.notice_dropped"] == 5
+
+
 async def test_streams_that_were_read_are_forgotten():
     messages = [m for n in range(300) for m in (created(f"l{n}"), ended(f"l{n}"))]
     async with session(messages) as streams:

@@ -401,3 +401,9 @@ def test_a_cursor_is_text_that_says_the_same_when_it_is_read_back(cursor: Cursor
 def test_what_is_no_cursor_is_refused(text: str):
     with pytest.raises(UsageError, match=r"is no cursor: pass what stream\.cursor has given"):
         Normalizer(after=text)
+
+
+def test_a_cursor_of_another_provider_is_refused():
+    with pytest.raises(UsageError, match="a cursor of 'anthropic', not of 'openai_responses'"):
+        Normalizer("openai_responses", after="anthropic:r:5:0")
+    assert Normalizer(after="openai_responses:r:5:0").provider == "openai_responses"
