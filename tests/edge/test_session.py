@@ -496,14 +496,56 @@ async def test_the_slowest_stream_fails_when_too_much_waits_and_the_others_go_on
 
 
 async def test_a_stream_that_has_ended_and_is_not_read_counts_too():
-    one = [created("a"), delta("x" * 6000, "a"), ended("a")]
+    one = [created("a"), delta("x" * 7000, "a"), ended("a")]
     two = [created("b"), delta("y" * 6000, "b"), ended("b")]
+    messages = [*one, *two, created("c"), ended("c")]
     async with session(
-        later([json.dumps(m) for m in one + two]), limits=Limits(unread=10_000)
+        later([json.dumps(m) for m in messages]), limits=Limits(unread=10_000)
     ) as streams:
-        first, second = await anext(streams), await anext(streams)
+        first, second, third = [await anext(streams) for _ in "abc"]
+        assert isinstance([event async for event in third][-1], Finish)
         assert isinstance([event async for event in second][-1], Finish)
         assert [event async for event in first][-1].code == "unread"
+
+
+BIG = [created("a"), delta("x" * 20_000, "a"), ended("a")]
+
+
+async def test_a_message_that_its_reader_waits_for_does_not_count_as_unread():
+    messages = [json.dumps(m) for m in [created("b"), delta("y", "b"), *BIG, ended("b")]]
+    async with session(later(messages), limits=Limits(unread=10_000)) as streams:
+        first, second = await anext(streams), await anext(streams)
+        heard: dict[Any, str] = {}
+
+        async def read(stream: Any) -> None:
+            heard[stream.lane] = [event async for event in stream][-1].kind
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, second)
+            tasks.start_soon(read, first)
+    assert heard == {"a": "finish", "b": "finish"}
+    assert streams.unread == 0
+
+
+def test_a_message_that_its_reader_waits_for_in_a_for_loop_does_not_count_either():
+    with session([json.dumps(m) for m in BIG], limits=Limits(unread=10_000)) as streams:
+        assert [[*stream][-1].kind for stream in streams] == ["finish"]
+
+
+async def test_a_message_that_is_too_big_for_its_stream_fails_by_that_streams_limit():
+    limits = Limits(unread=10_000, frame_bytes=15_000)
+    async with session(later([json.dumps(m) for m in BIG]), limits=limits) as streams:
+        events = [event async for event in await anext(streams)]
+    assert (events[-1].reason, events[-1].code) == ("limit", "frame_bytes")
+
+
+async def test_one_message_that_is_more_than_may_wait_is_no_slow_reader():
+    big = created("a")
+    big["response"]["instructions"] = "x" * 20_000
+    async with session(later([json.dumps(big)]), limits=Limits(unread=10_000)) as streams:
+        events = [event async for event in await anext(streams)]
+    assert events[-1].code == "unread"
+    assert events[-1].error.startswith("one message is larger than all that may wait")
 
 
 async def test_nothing_is_read_while_nobody_waits():
