@@ -38,6 +38,8 @@ from .stream import Stream
 __all__ = ["LaneStream", "Session", "session"]
 
 NOTICES, NOTICE_BYTES = 256, 1024 * 1024  # that are kept: the newest ones
+_UNTAKEN = "more streams wait than are kept; those that begin now are lost: take them as they begin"
+WAITING = 4096  # streams that nobody has taken; each has a pipe of its own, of some 10 KB
 
 
 def session(
@@ -292,6 +294,12 @@ class Session:
     def _begin(self, move: Move) -> object:
         assert move.stream is not None
         lane = self._lanes[move.stream] = _Lane(self, self._source, move)
+        if len(self._new) > WAITING:
+            lane.left = True
+            self._router.note("session.stream_dropped", lane=move.lane)
+            return None
+        if len(self._new) == WAITING:  # this one tells it of all that follow
+            lane.cut(CutShort("limit", _UNTAKEN, code="unread"))
         self._given.add(lane)
         seed = seed_of(self._reading.seed, move.stream)
         self._new.append(LaneStream(lane, self.provider, self._reading.with_seed(seed)))
@@ -311,8 +319,7 @@ class Session:
         assert move.stream is not None
         lane = self._lanes.pop(move.stream)
         lane.over = True
-        if self.why is not None:
-            lane.failure = self.why
+        lane.failure = lane.failure or self.why
         return self._wake(lane)
 
     def _refuse(self, move: Move) -> object:
@@ -382,9 +389,9 @@ class _Lane(Source):
         return f"its reader is too far behind, and other streams wait: {reached}"
 
     def cut(self, failure: CutShort) -> None:
-        """It ends here; what waits in it is not told any more."""
+        """It ends here; what waits in it is not told any more. The first reason is told."""
         self._drop()
-        self.failure, self.over = failure, True
+        self.failure, self.over = self.failure or failure, True
 
     async def next(self) -> Item | None:
         self._awaited = True

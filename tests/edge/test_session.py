@@ -548,6 +548,40 @@ async def test_one_message_that_is_more_than_may_wait_is_no_slow_reader():
     assert events[-1].error.startswith("one message is larger than all that may wait")
 
 
+async def test_a_stream_that_was_cut_says_why_though_the_connection_fails_then():
+    async def source() -> AsyncIterator[str]:
+        for message in [created("b"), created("a"), *[delta("x" * 6000, "a")] * 2, delta("y", "b")]:
+            yield json.dumps(message)
+        raise ConnectionResetError("gone")
+
+    async with session(source(), limits=Limits(unread=10_000)) as streams:
+        first, second = await anext(streams), await anext(streams)
+        assert [event async for event in first][-1].reason == "transport"
+        assert [event async for event in second][-1].code == "unread"
+
+
+@pytest.mark.parametrize("open_at_once", [True, False], ids=["refused", "ended"])
+async def test_streams_that_nobody_takes_are_kept_up_to_a_number(open_at_once: bool):
+    began = [[created(f"l{n}"), delta("x", f"l{n}")] for n in range(4100)]
+    begun = [m for n, said in enumerate(began) for m in (*said, ended(f"l{n}"))]
+    if open_at_once:
+        begun = [*(said[0] for said in began), ended("l0")]
+    messages = [created("a"), *begun, ended("a"), created("z"), ended("z")]
+    async with session(messages, limits=Limits(lanes=2)) as streams:
+        first = await anext(streams)
+        assert [event async for event in first][-1].kind == "finish"
+        assert len(streams._new) == 4097
+        assert streams.notes["session.stream_dropped"] == 3
+        ends = [(stream.lane, [event async for event in stream][-1]) async for stream in streams]
+    lanes = [lane for lane, _ in ends]
+    assert lanes == [*(f"l{n}" for n in range(4097)), "z"]
+    told = ends[4096][1]
+    assert (told.reason, told.code) == ("limit", "unread")
+    assert told.error.startswith("more streams wait than are kept")
+    assert ends[4095][1].kind == ("failed" if open_at_once else "finish")
+    assert ends[-1][1].kind == "finish"
+
+
 async def test_nothing_is_read_while_nobody_waits():
     taken = []
 

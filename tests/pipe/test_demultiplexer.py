@@ -350,6 +350,14 @@ def test_a_lane_whose_name_is_too_long_is_not_kept():
     assert turns._router._open == {}
 
 
+def test_a_response_whose_id_is_too_long_is_read_and_its_id_is_not_kept():
+    turns = Demultiplexer("openai_responses", limits=Limits(id=8))
+    messages = [created("a", "x" * 9), delta("y", "a"), ended("a", "x" * 9)]
+    events = [event for m in messages for told in turns.feed(m) for event in told.events]
+    assert kinds(events) == ["stream_start", "text_delta", "finish"]
+    assert turns._router._ended == {"a": None}
+
+
 def arguments(text: str, lane: Any = None) -> dict[str, Any]:
     said = {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "output_index": 0}
     return said | {"delta": text} | ({"stream_id": lane} if lane else {})
