@@ -101,8 +101,12 @@ class Router:
         if lanes is None:
             return [self._outside(None, line)]
         place = lanes.place(line)
-        if place is None or (place.lane and len(place.lane) > self._limits.id):
+        if place is None:
             return self._unplaced(line)
+        if place.lane and len(place.lane) > self._limits.id:  # too long to be kept: nobody's
+            return [self._outside(None, line)]
+        if place.response_id and len(place.response_id) > self._limits.id:  # nor is this kept
+            place = place._replace(response_id=None)
         moves = _ROLES[place.role](self, place, line)
         return [*moves, *self._closed_with(place, line)] if place.closes else moves
 

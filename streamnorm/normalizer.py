@@ -72,8 +72,9 @@ class Normalizer:
         on_bad_event: str = "fail",
         after: str | None = None,
     ) -> None:
-        cursor = None if after is None else Cursor.read(after)
-        if cursor is not None and provider == providers.AUTO:
+        named = None if provider == providers.AUTO else provider
+        cursor = None if after is None else Cursor.read(after, named)
+        if cursor is not None:
             provider = cursor.provider
         if on_bad_event not in ("fail", "skip"):
             raise UsageError(f"on_bad_event is 'fail' or 'skip', not {on_bad_event!r}")

@@ -104,6 +104,9 @@ NOTES: dict[str, Note] = {
         INFO, "a copy of what began before the connection was lost; not told again"
     ),
     "session.outside": Note(INFO, "a message of no response that is open; kept in the notices"),
+    "session.stream_dropped": Note(
+        WARNING, "more streams wait to be taken than are kept; it is lost"
+    ),
     "session.notice_dropped": Note(WARNING, "more notices than are kept; the oldest was dropped"),
     "finish.unknown": Note(WARNING, "a finish reason that we do not know; told as other"),
     "finish.repeated": Note(INFO, "more than one finish reason for one choice"),

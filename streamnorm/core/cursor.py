@@ -53,16 +53,21 @@ class Cursor(NamedTuple):
         return f"{self.provider}:{quote(self.response_id, safe='')}:{at}:{self.begun}"
 
     @classmethod
-    def read(cls, text: str) -> Cursor:
-        """What stream.cursor has written."""
+    def read(cls, text: str, provider: str | None = None) -> Cursor:
+        """What stream.cursor has written, of a stream of this provider if one is named."""
         from urllib.parse import unquote
 
         found = _WRITTEN.fullmatch(text)
         if found is None:
             raise UsageError(f"{text[:80]!r} is no cursor: pass what stream.cursor has given")
-        provider, id, number, token, begun = found.groups()
+        name, id, number, token, begun = found.groups()
+        if provider not in (None, name):
+            raise UsageError(
+                f"this is a cursor of {name!r}, not of {provider!r}: ask the provider whose "
+                "stream was cut"
+            )
         at = int(number) if number else unquote(token)
-        return cls(provider, unquote(id), at, int(begun))
+        return cls(name, unquote(id), at, int(begun))
 
 
 _WRITTEN = re.compile(r"(\w+):([^:]+):(?:(\d{1,18})|'([^:]*)):(\d{1,9})", re.ASCII)

@@ -92,7 +92,7 @@ def connect(
     if resumes and record is not None:
         raise UsageError("a take is of one connection: use record= or resumes=, not both")
     if after is not None:
-        name = name or Cursor.read(after).provider
+        name = Cursor.read(after, None if name == AUTO else name).provider
     source = Connection(
         url, json=json, headers=_headers(url, name, headers or {}, client),
         client=client, retries=retries, patience=patience, timeout=timeout, provider=name,

@@ -6,7 +6,8 @@ lanes. So streams can be read one after the other or at the same time, by one ta
 nobody reads, nothing is read.
 
 What waits is bounded (``Limits.unread``). If it grows beyond, the stream with the most of it fails,
-and says so; the others go on. Nobody waits for a reader who does not come.
+and says so; the others go on. Nobody waits for a reader who does not come. A message that its reader
+waits for is as good as taken: how big it may be is said by the limits of its stream.
 
 No task is started here. A socket can be cancelled while it is waited for; an async generator that is
 cancelled is over, and so is the session then.
@@ -37,6 +38,8 @@ from .stream import Stream
 __all__ = ["LaneStream", "Session", "session"]
 
 NOTICES, NOTICE_BYTES = 256, 1024 * 1024  # that are kept: the newest ones
+_UNTAKEN = "more streams wait than are kept; those that begin now are lost: take them as they begin"
+WAITING = 4096  # streams that nobody has taken; each has a pipe of its own, of some 10 KB
 
 
 def session(
@@ -291,6 +294,12 @@ class Session:
     def _begin(self, move: Move) -> object:
         assert move.stream is not None
         lane = self._lanes[move.stream] = _Lane(self, self._source, move)
+        if len(self._new) > WAITING:
+            lane.left = True
+            self._router.note("session.stream_dropped", lane=move.lane)
+            return None
+        if len(self._new) == WAITING:  # this one tells it of all that follow
+            lane.cut(CutShort("limit", _UNTAKEN, code="unread"))
         self._given.add(lane)
         seed = seed_of(self._reading.seed, move.stream)
         self._new.append(LaneStream(lane, self.provider, self._reading.with_seed(seed)))
@@ -303,15 +312,14 @@ class Session:
             lane.hold(move.line)
             if self.unread > self._limits.unread:
                 slowest = max(self.holding, key=lambda lane: lane.size)
-                slowest.cut(CutShort("limit", _too_slow(self._limits), code="unread"))
+                slowest.cut(CutShort("limit", slowest.too_much(self._limits), code="unread"))
         return self._wake(lane)
 
     def _finish(self, move: Move) -> object:
         assert move.stream is not None
         lane = self._lanes.pop(move.stream)
         lane.over = True
-        if self.why is not None:
-            lane.failure = self.why
+        lane.failure = lane.failure or self.why
         return self._wake(lane)
 
     def _refuse(self, move: Move) -> object:
@@ -355,7 +363,8 @@ class _Lane(Source):
         self.over = False  # no more will come
         self.left = False  # nobody wants more
         self.failure: Exception | None = None
-        self.size = 0
+        self.size = 0  # of what waits in it
+        self._awaited = False  # somebody waits for what comes next; if he is cancelled, it is left
         self._lines: list[bytes] = []
 
     @property
@@ -368,20 +377,36 @@ class _Lane(Source):
 
     def hold(self, line: bytes) -> None:
         """A message that came for this one."""
+        if self._lines or not self._awaited:
+            self._count(len(line))
         self._lines.append(line)
-        self._count(len(line))
+
+    def too_much(self, limits: Limits) -> str:
+        """Why it is the one that fails when too much waits."""
+        reached = LimitReached("unread", limits.unread)
+        if len(self._lines) == 1 and self.size > limits.unread:
+            return f"one message is larger than all that may wait: {reached}"
+        return f"its reader is too far behind, and other streams wait: {reached}"
 
     def cut(self, failure: CutShort) -> None:
-        """It ends here; what waits in it is not told any more."""
+        """It ends here; what waits in it is not told any more. The first reason is told."""
         self._drop()
-        self.failure, self.over = failure, True
+        self.failure, self.over = self.failure or failure, True
 
     async def next(self) -> Item | None:
-        await self._session.read(self, self._ready)
+        self._awaited = True
+        try:
+            await self._session.read(self, self._ready)
+        finally:
+            self._awaited = False
         return self._taken()
 
     def next_now(self) -> Item | None:
-        self._session.read_now(self._ready)
+        self._awaited = True
+        try:
+            self._session.read_now(self._ready)
+        finally:
+            self._awaited = False
         return self._taken()
 
     async def aclose(self) -> None:
@@ -414,8 +439,3 @@ class _Lane(Source):
             self._session.holding.add(self)
         else:
             self._session.holding.discard(self)
-
-
-def _too_slow(limits: Limits) -> str:
-    reached = LimitReached("unread", limits.unread)
-    return f"its reader is too far behind, and other streams wait: {reached}"

@@ -67,6 +67,14 @@ async def test_a_stream_goes_on_over_as_many_connections_as_it_takes(overlap: in
     assert stream.notes["stream.resumed"] == 3
 
 
+async def test_a_stream_that_is_cut_inside_its_second_event_goes_on():
+    keeping = Keeping(1)
+    with Provider(keeping) as server:
+        stream = connect(server.url + PATH, json=BODY_ASKED, resumes=5, seed=SEED, retries=0)
+        assert [event async for event in stream] == WHOLE
+    assert [asked[2].get("starting_after") for asked in keeping.asked] == [None, str(NUMBERS[0])]
+
+
 async def test_what_follows_a_cursor_can_be_asked_for_by_another_program():
     with Provider(Keeping(9, overlap=3)) as server:
         first = [e async for e in connect(server.url + PATH, json=BODY_ASKED, seed=SEED)]
@@ -181,6 +189,14 @@ async def test_an_interaction_is_resumed_by_the_id_of_its_last_event():
         (
             {"after": "anthropic:m:1:0", "provider": "anthropic"},
             "'anthropic' cannot be resumed; those that can",
+        ),
+        (
+            {"after": "anthropic:r:5:0"},
+            "this is a cursor of 'anthropic', not of 'openai_responses'",
+        ),
+        (
+            {"after": "openai_responses:r:5:0", "provider": "gemini_interactions"},
+            "this is a cursor of 'openai_responses', not of 'gemini_interactions'",
         ),
         ({"resumes": 1, "record": "take.sse"}, "record= or resumes=, not both"),
     ],

@@ -496,14 +496,90 @@ async def test_the_slowest_stream_fails_when_too_much_waits_and_the_others_go_on
 
 
 async def test_a_stream_that_has_ended_and_is_not_read_counts_too():
-    one = [created("a"), delta("x" * 6000, "a"), ended("a")]
+    one = [created("a"), delta("x" * 7000, "a"), ended("a")]
     two = [created("b"), delta("y" * 6000, "b"), ended("b")]
+    messages = [*one, *two, created("c"), ended("c")]
     async with session(
-        later([json.dumps(m) for m in one + two]), limits=Limits(unread=10_000)
+        later([json.dumps(m) for m in messages]), limits=Limits(unread=10_000)
     ) as streams:
-        first, second = await anext(streams), await anext(streams)
+        first, second, third = [await anext(streams) for _ in "abc"]
+        assert isinstance([event async for event in third][-1], Finish)
         assert isinstance([event async for event in second][-1], Finish)
         assert [event async for event in first][-1].code == "unread"
+
+
+BIG = [created("a"), delta("x" * 20_000, "a"), ended("a")]
+
+
+async def test_a_message_that_its_reader_waits_for_does_not_count_as_unread():
+    messages = [json.dumps(m) for m in [created("b"), delta("y", "b"), *BIG, ended("b")]]
+    async with session(later(messages), limits=Limits(unread=10_000)) as streams:
+        first, second = await anext(streams), await anext(streams)
+        heard: dict[Any, str] = {}
+
+        async def read(stream: Any) -> None:
+            heard[stream.lane] = [event async for event in stream][-1].kind
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, second)
+            tasks.start_soon(read, first)
+    assert heard == {"a": "finish", "b": "finish"}
+    assert streams.unread == 0
+
+
+def test_a_message_that_its_reader_waits_for_in_a_for_loop_does_not_count_either():
+    with session([json.dumps(m) for m in BIG], limits=Limits(unread=10_000)) as streams:
+        assert [[*stream][-1].kind for stream in streams] == ["finish"]
+
+
+async def test_a_message_that_is_too_big_for_its_stream_fails_by_that_streams_limit():
+    limits = Limits(unread=10_000, frame_bytes=15_000)
+    async with session(later([json.dumps(m) for m in BIG]), limits=limits) as streams:
+        events = [event async for event in await anext(streams)]
+    assert (events[-1].reason, events[-1].code) == ("limit", "frame_bytes")
+
+
+async def test_one_message_that_is_more_than_may_wait_is_no_slow_reader():
+    big = created("a")
+    big["response"]["instructions"] = "x" * 20_000
+    async with session(later([json.dumps(big)]), limits=Limits(unread=10_000)) as streams:
+        events = [event async for event in await anext(streams)]
+    assert events[-1].code == "unread"
+    assert events[-1].error.startswith("one message is larger than all that may wait")
+
+
+async def test_a_stream_that_was_cut_says_why_though_the_connection_fails_then():
+    async def source() -> AsyncIterator[str]:
+        for message in [created("b"), created("a"), *[delta("x" * 6000, "a")] * 2, delta("y", "b")]:
+            yield json.dumps(message)
+        raise ConnectionResetError("gone")
+
+    async with session(source(), limits=Limits(unread=10_000)) as streams:
+        first, second = await anext(streams), await anext(streams)
+        assert [event async for event in first][-1].reason == "transport"
+        assert [event async for event in second][-1].code == "unread"
+
+
+@pytest.mark.parametrize("open_at_once", [True, False], ids=["refused", "ended"])
+async def test_streams_that_nobody_takes_are_kept_up_to_a_number(open_at_once: bool):
+    began = [[created(f"l{n}"), delta("x", f"l{n}")] for n in range(4100)]
+    begun = [m for n, said in enumerate(began) for m in (*said, ended(f"l{n}"))]
+    if open_at_once:
+        begun = [*(said[0] for said in began), ended("l0")]
+    messages = [created("a"), *begun, ended("a"), created("z"), ended("z")]
+    async with session(messages, limits=Limits(lanes=2)) as streams:
+        first = await anext(streams)
+        assert [event async for event in first][-1].kind == "finish"
+        assert len(streams._new) == 4097
+        assert streams.notes["session.stream_dropped"] == 3
+        ends = [(stream.lane, [event async for event in stream][-1]) async for stream in streams]
+    lanes = [lane for lane, _ in ends]
+    assert lanes == [*(f"l{n}" for n in range(4097)), "z"]
+    told = ends[4096][1]
+    assert (told.reason, told.code) == ("limit", "unread")
+    assert told.error.startswith("more streams wait than are kept")
+    assert ends[4095][1].kind == ("failed" if open_at_once else "finish")
+    assert ends[-1][1].kind == "finish"
 
 
 async def test_nothing_is_read_while_nobody_waits():
@@ -535,6 +611,18 @@ async def test_the_newest_notices_are_kept_and_the_number_of_the_others_is_noted
         assert [stream async for stream in streams] == []
     assert [event.payload["n"] for _, event in streams.notices] == [*range(44, 300)]
     assert streams.notes == {"session.outside": 300, "session.notice_dropped": 44}
+
+
+async def test_a_mebibyte_of_notices_is_kept_the_newest_ones():
+    sizes = [400_000, 400_000, 400_000, 10, 2_000_000, 20]
+    messages = [{"type": "session.odd", "n": n, "s": "x" * s} for n, s in enumerate(sizes)]
+    kept = []
+    async with session(messages, "openai_responses") as streams:
+        for count in range(1, len(messages) + 1):
+            streams.read_now(lambda count=count: streams.notes["session.outside"] == count)
+            kept.append([event.payload["n"] for _, event in streams.notices])
+    assert kept == [[0], [0, 1], [1, 2], [1, 2, 3], [], [5]]
+    assert streams.notes["session.notice_dropped"] == 5
 
 
 async def test_streams_that_were_read_are_forgotten():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamnorm import Limits, Normalizer
 from streamnorm.demultiplexer import Demultiplexer, Router, Told
 from streamnorm.errors import NoteRaised, UsageError
-from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall
+from streamnorm.events import BrokenToolCall, Event, Failed, Finish, TextDelta, ToolCall
 from tests.conftest import RECORDINGS, assert_well_formed, load, take_id, take_paths
 from tests.pipe.test_laws import payloads_of
 from tools.golden import golden_of, told_of
@@ -350,6 +350,42 @@ def test_a_lane_whose_name_is_too_long_is_not_kept():
     assert turns._router._open == {}
 
 
+def test_a_response_whose_id_is_too_long_is_read_and_its_id_is_not_kept():
+    turns = Demultiplexer("openai_responses", limits=Limits(id=8))
+    messages = [created("a", "x" * 9), delta("y", "a"), ended("a", "x" * 9)]
+    events = [event for m in messages for told in turns.feed(m) for event in told.events]
+    assert kinds(events) == ["stream_start", "text_delta", "finish"]
+    assert turns._router._ended == {"a": None}
+
+
+def arguments(text: str, lane: Any = None) -> dict[str, Any]:
+    said = {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "output_index": 0}
+    return said | {"delta": text} | ({"stream_id": lane} if lane else {})
+
+
+def call_done(lane: str) -> dict[str, Any]:
+    """The end of a call that does not say its arguments again."""
+    item = {k: v for k, v in CALL["item"].items() if k != "arguments"}
+    return {**CALL, "type": "response.output_item.done", "stream_id": lane, "item": item}
+
+
+def test_a_lane_whose_name_is_too_long_is_heard_by_no_other():
+    begun = [created("a"), CALL | {"stream_id": "a"}, arguments('{"amount": 1', "a")]
+    rest = [arguments("}", "a"), call_done("a"), ended("a")]
+    streams = demultiplexed([*begun, arguments("000", "z" * 257), *rest])
+    (call,) = [event for event in streams[0] if isinstance(event, ToolCall)]
+    assert call.arguments == {"amount": 1}
+    assert kinds(streams[None]) == ["unrecognized"]
+
+
+def test_a_lane_that_is_a_number_is_not_the_one_whose_name_is_its_text():
+    messages = [created("1"), delta("x", "1"), created(1), delta("y", 1), ended("1"), ended(1)]  # type: ignore[arg-type]
+    streams = demultiplexed(messages)
+    texts = [[e.text for e in streams[n] if isinstance(e, TextDelta)] for n in (0, 1)]
+    assert texts == [["x"], ["y"]]
+    assert [kinds(streams[n])[-1] for n in (0, 1)] == ["finish", "finish"]
+
+
 def test_a_message_beyond_the_limit_fails_its_own_stream():
     limits = Limits(frame_bytes=2000)
     streams = demultiplexed(
@@ -401,6 +437,33 @@ def test_two_lanes_in_one_pipe_are_refused_instead_of_merged():
     events += pipe.feed_payload(created("b"))
     assert events[-1].reason == "protocol"
     assert "streamnorm.sessions" in events[-1].error
+
+
+@pytest.mark.parametrize(
+    "begun", [[created("a"), delta("x", "a")], [created(), delta("x")], [delta("x", "a")]]
+)
+@pytest.mark.parametrize(
+    "stray", [delta("y", "b"), arguments("{}", "b"), CALL | {"stream_id": "b"}, ended("b")]
+)
+@pytest.mark.parametrize("how", ["payloads", "bytes"])
+def test_a_part_of_another_lane_in_one_pipe_is_refused_instead_of_merged(
+    begun: list[Any], stray: dict[str, Any], how: str
+):
+    pipe = Normalizer("openai_responses")
+    if how == "payloads":
+        events = [event for message in [*begun, stray] for event in pipe.feed_payload(message)]
+    else:
+        body = (b"data: %s\n\n" % json.dumps(m).encode() for m in [*begun, stray])
+        events = [event for frame in body for event in pipe.feed(frame)]
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["x"]
+    assert (events[-1].kind, events[-1].reason) == ("failed", "protocol")
+    assert "streamnorm.sessions" in events[-1].error
+
+
+def test_a_part_that_names_no_lane_is_of_the_one_that_is_read():
+    assert kinds(alone([created("a"), delta("x"), delta("y", "a"), ended()])) == [
+        "stream_start", "text_delta", "text_delta", "finish",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("glue", ["", "\n", "\r\n", " ", "\n\n"])

@@ -398,6 +398,33 @@ def test_a_stream_that_has_ended_cannot_be_resumed():
         pipe.resume()
 
 
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_the_first_event_is_a_place_and_half_of_the_second_is_forgotten(number: int):
+    path = next(p for p in resumable() if take_id(p) == "openai_responses/text_only")
+    frames = frames_of(load(path)[1])
+    payloads = [json.loads(frame.partition(b"data: ")[2]) for frame in frames]
+    frames = [
+        b"data: %s\n\n" % json.dumps({**p, "sequence_number": at}).encode()
+        for at, p in enumerate(payloads, number)
+    ]
+    pipe, whole = Normalizer("openai_responses"), Normalizer("openai_responses")
+    events = pipe.feed(frames[0])
+    assert pipe.cursor == f"openai_responses:{payloads[0]['response']['id']}:{number}:0"
+    events += pipe.feed(frames[1][:40])
+    pipe.resume()
+    events += pipe.feed(b"".join(frames[1:])) + pipe.close()
+    assert events == whole.feed(b"".join(frames)) + whole.close()
+    assert pipe.notes == {"stream.cut_event": 1, "stream.resumed": 1}
+
+
+def test_a_piece_after_the_first_number_is_no_place_until_another_says_that_they_count():
+    pipe = Normalizer("openai_responses")
+    pipe.feed_payload(created(0))
+    said = {"type": "response.output_text.delta", "output_index": 0, "delta": "x"}
+    pipe.feed_payload({**said, "sequence_number": 0})
+    assert pipe.cursor is None
+
+
 def test_numbers_that_do_not_count_up_are_no_places():
     pipe = Normalizer("openai_responses")
     for _ in range(3):
@@ -423,3 +450,9 @@ def test_a_cursor_is_text_that_says_the_same_when_it_is_read_back(cursor: Cursor
 def test_what_is_no_cursor_is_refused(text: str):
     with pytest.raises(UsageError, match=r"is no cursor: pass what stream\.cursor has given"):
         Normalizer(after=text)
+
+
+def test_a_cursor_of_another_provider_is_refused():
+    with pytest.raises(UsageError, match="a cursor of 'anthropic', not of 'openai_responses'"):
+        Normalizer("openai_responses", after="anthropic:r:5:0")
+    assert Normalizer(after="openai_responses:r:5:0").provider == "openai_responses"

@@ -80,7 +80,8 @@ def _read_oddly(message: bytes) -> _Message | None:
     lane, number = said.get("stream_id"), said.get("sequence_number")
     return _Message(
         first_text(said.get("type")) or "",
-        lane if isinstance(lane, str | None) else repr(lane),
+        # The wire's lanes are texts: 1 is a lane of its own, and not "1".
+        lane if isinstance(lane, str | None) else f"stream_id={lane!r}",
         first_text(said.get("response_id")),
         number if isinstance(number, int) else None,
         _Response(first_text(response.get("id")) if isinstance(response, dict) else None),

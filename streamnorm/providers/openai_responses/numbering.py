@@ -22,6 +22,7 @@ class Numbers:
         self._scribe = scribe
         self._next: int | None = None  # the number of the next event, but for pieces in between
         self._counts_up = False  # some only ever say 0
+        self._looks = 0  # how many numbers were looked at
         self._unnumbered = 0  # pieces that came since, but for those in the lists …
         self._pieces: list[str] = []  # … of the text that is being told …
         self._pieces_before = self._fragments_before = 0  # … and of calls: those were counted
@@ -41,6 +42,7 @@ class Numbers:
         between += self._fragments() - self._fragments_before
         due = None if self._next is None else self._next + between
         self._next = None if number is None else number + 1
+        self._looks += number is not None
         if number is None or due is None:
             return
         self._counts_up = self._counts_up or number == due
@@ -61,9 +63,11 @@ class Numbers:
 
     @property
     def last(self) -> int | None:
-        """The number of the last event that was heard; None if they do not count up."""
+        """The number of the last event that was heard; None if they do not count up. The first one,
+        alone, does not deny it."""
         due = self._due()
-        return due - 1 if due and self._counts_up else None
+        alone = self._looks == 1 and due == self._next
+        return due - 1 if due and (self._counts_up or alone) else None
 
     def _due(self) -> int | None:
         between = self._unnumbered + len(self._pieces) - self._pieces_before

@@ -296,7 +296,7 @@ class ResponsesParser(Parser):
         self._pieces: list[str] = []  # … and its pieces
         self._echoed: set[str] = set()
         self._refused = False
-        self._lane: Any = None
+        self._lane: Any = UNSET  # until a response began, or something named one
         self._reached = 0  # how many items have begun, …
         self._before = 0  # … and how many of them over a connection before this one
         self._complete = True  # what an item says without a status is all of it
@@ -347,6 +347,8 @@ class ResponsesParser(Parser):
 
     def _text_piece(self, p: TextPiece, out: Out) -> None:
         text = p.delta
+        if p.stream_id is not None:
+            self._stay_in(p.stream_id)
         if p.output_index != self._at:
             at = p.content_index if isinstance(p.content_index, int) else 0
             if p.agent is not None or p.output_index in self._agents:
@@ -493,6 +495,8 @@ class ResponsesParser(Parser):
     def _arguments_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The usual one is of the place and the item of the one before it."""
         call, text = self._grown, p.delta
+        if p.stream_id is not None:
+            self._stay_in(p.stream_id)
         if (
             p.item_id == self._item
             and p.output_index == self._place
@@ -940,6 +944,13 @@ class ResponsesParser(Parser):
             raise StreamFailed(Failure("protocol", _LANES))
         self._lane = p.stream_id
 
+    def _stay_in(self, lane: Any) -> None:
+        """Something names its lane. What names none may come over another connection."""
+        if self._lane is UNSET:
+            self._lane = lane
+        elif lane != self._lane:
+            raise StreamFailed(Failure("protocol", _LANES))
+
     def _beside(self, p: _Beside, out: Out) -> None:
         """No event of ours says it: passed on whole."""
         self._numbers.look_beside(p.sequence_number)
@@ -1105,7 +1116,7 @@ def payload_types(rows: tuple[Row, ...]) -> dict[type, Handler]:
             tag=row.kind, tag_field="type",
         )  # fmt: skip
         is_beside = row.payload is _Beside  # its number may be of another row
-        kinds[tagged] = row.handler if is_beside else _number_and(row.handler)
+        kinds[tagged] = _lane_and(row.handler if is_beside else _number_and(row.handler))
         OF[tagged], STATUS[tagged] = row.of, row.status
     return kinds
 
@@ -1119,6 +1130,17 @@ def _number_and(handler: Handler) -> Handler:
         parser._numbers.counted()
 
     return numbered
+
+
+def _lane_and(handler: Handler) -> Handler:
+    """The handler, behind a look at the lane of its event."""
+
+    def of_lane(parser: ResponsesParser, payload: Any, out: Out) -> None:
+        if payload.stream_id is not None:
+            parser._stay_in(payload.stream_id)
+        handler(parser, payload, out)
+
+    return of_lane
 
 
 P.KINDS = {TextPiece: P._text_piece, ArgumentsPiece: P._arguments_piece, **payload_types(ROWS)}
