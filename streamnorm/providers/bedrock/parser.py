@@ -21,6 +21,8 @@ words of this wire. Nova speaks this wire itself, and bodies that are text alone
 from __future__ import annotations
 
 import base64
+import codecs
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -39,6 +41,7 @@ from ...core.parser import (
     StreamFailed,
     StreamOver,
     count,
+    field_of,
     first_count,
     first_text,
     items_of,
@@ -230,6 +233,7 @@ RETRYABLE = {
 }  # fmt: skip
 
 
+_utf8 = codecs.getincrementaldecoder("utf-8")
 _OF_BLOCKS = {"contentBlockStart", "contentBlockDelta", "contentBlockStop"}
 
 
@@ -294,10 +298,15 @@ class BedrockParser(Parser):
         self._usage: dict[str, Any] = {}
         self._counted = False  # metadata has come
         self._failure: Failure | None = None
+        self._characters = _utf8("replace")  # of an agent's text
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
         return Lines(limit) if start == "json" else Envelopes(ENVELOPE, limit)
+
+    @classmethod
+    def unpacker(cls, start: str, limit: int, knows: Callable[[bytes], bool]) -> Framer:
+        return Envelopes(ENVELOPE, limit, lambda data: _is_body(data) or knows(data))
 
     @classmethod
     def around(cls, wire: type[Parser]) -> type[Parser]:
@@ -525,6 +534,7 @@ class BedrockParser(Parser):
             raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        self._say(b"", out, last=True)
         for picture in self._pictures.values():  # cut off: passed on as it came
             out.append(Unrecognized("media/delta.image", picture.pieces))
         self._pictures.clear()
@@ -536,14 +546,21 @@ class BedrockParser(Parser):
     def _agent_text(self, p: Chunk, out: Out) -> None:
         """There is no end mark: once something was said, the end of the body is the end."""
         try:
-            text = base64.b64decode(p.bytes or "", validate=True).decode()
+            data = base64.b64decode(p.bytes or "", validate=True)
         except ValueError:
             return self.unknown({"chunk": p.bytes}, "text", out)
         self.reason = self.reason or "stop"
-        if text:
-            out.append(TextDelta(text))
+        self._say(data, out)
         for cited in items_of((p.attribution or {}).get("citations")) if p.attribution else ():
             out.append(Citation(0, cited))
+
+    def _say(self, data: bytes, out: Out, *, last: bool = False) -> None:
+        """A character may be cut between two pieces."""
+        text = self._characters.decode(data, last)
+        if text.count("\ufffd") > data.count("\ufffd".encode()):
+            self.scribe.note("wire.bad_utf8")
+        if text:
+            out.append(TextDelta(text))
 
     def _return_control(self, p: ReturnControl, out: Out) -> None:
         """The agent waits for what these calls give."""
@@ -612,6 +629,11 @@ class _Enveloped(Parser):
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
         return BedrockParser.framer(start, limit)
+
+    def end_of_input(self, out: Out) -> None:
+        """The service's own counts are the last that it says."""
+        self.decoded = self.decoded or bool(self._metrics)
+        super().end_of_input(out)
 
     def hear(self, data: bytes, event: str, out: Out) -> None:
         if data.startswith(b'{":'):
@@ -759,10 +781,17 @@ FIELDS: dict[str, Handler] = {
     "validation_exception": _sdk("validationException"),
     "message": BedrockParser._refused,
 }
-_EVENTS = {
+# What models say in this wire, and what is said around them.
+_BODIES = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
-    "chunk", "returnControl", "trace", "files", "generation", "outputText", "outputs",
+    "generation", "outputText", "outputs",
 }  # fmt: skip
+_EVENTS = _BODIES | {"chunk", "returnControl", "trace", "files"}
+
+
+def _is_body(data: bytes) -> bool:
+    """Is it a payload of a model that speaks this wire?"""
+    return any(field_of(data, name) is not None for name in _BODIES)
 
 
 PARSER = BedrockParser
