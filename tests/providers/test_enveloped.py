@@ -185,6 +185,73 @@ def test_a_parameter_is_read_by_its_type(type_, value, told):
     assert made.echo == {"returnControl": {"invocationId": "i", "function": "f"}}
 
 
+def given(*values: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "type": "object", "value": text} for name, text in values]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "damaged",
+        {"x": 1},
+        ["x"],
+        [{"name": 3, "type": "string", "value": "a"}],
+        [{"type": "string", "value": "a"}],
+        given(("x", "1"), ("x", "2")),
+        given(("x", '{"a": 1, "a": 2}')),
+    ],
+)
+@pytest.mark.parametrize("kind", ["functionInvocationInput", "apiInvocationInput"])
+def test_parameters_that_are_damaged_or_ambiguous_are_no_call(kind, parameters):
+    said = {"function": "f", "actionGroup": "f", "parameters": parameters}
+    control = {"invocationId": "i", "invocationInputs": [{kind: said}]}
+    events = tr("bedrock", frame("returnControl", control))
+    assert calls_of(events) == []
+    assert [(b.name, b.reason) for b in broken_of(events)] == [("f", "conflict")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["damaged", {"content": "damaged"}, {"content": {"application/json": {"properties": "no"}}}],
+)
+def test_the_body_of_a_request_that_is_damaged_is_no_call(body):
+    said = {"actionGroup": "f", "requestBody": body}
+    control = {"invocationId": "i", "invocationInputs": [{"apiInvocationInput": said}]}
+    events = tr("bedrock", frame("returnControl", control))
+    assert [(b.name, b.reason) for b in broken_of(events)] == [("f", "conflict")]
+    assert calls_of(events) == []
+
+
+def test_a_call_without_parameters_beside_one_in_doubt_is_whole():
+    asked = [{"function": "f", "parameters": "no"}, {"function": "g"}]
+    said = [{"functionInvocationInput": one} for one in asked]
+    events = tr("bedrock", frame("returnControl", {"invocationId": "i", "invocationInputs": said}))
+    assert [(c.name, c.arguments) for c in calls_of(events)] == [("g", {})]
+    assert [b.name for b in broken_of(events)] == ["f"]
+
+
+def test_invocations_that_are_no_list_are_passed_on():
+    events = tr("bedrock", frame("returnControl", {"invocationInputs": "damaged"}))
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"returnControl": "damaged"}]
+
+
+def test_an_error_of_an_endpoint_keeps_its_message_and_its_code():
+    said = {"Message": "boom", "ErrorCode": "ModelInvocationTimeExceeded"}
+    events = tr("bedrock", frame("ModelStreamError", said, "exception"))
+    assert events[-1] == Failed("provider_error", "boom", True, "ModelInvocationTimeExceeded")
+    events = tr("bedrock", frame("InternalStreamFailure", {"Message": "boom"}, "exception"))
+    assert events[-1] == Failed("provider_error", "boom", True, "InternalStreamFailure")
+
+
+@pytest.mark.parametrize("blank", [[b""], [b"\n"], [b"", b"\r\n", b" "]])
+def test_blank_stretches_before_lines_of_json_say_nothing(blank):
+    said = payloads(script(say("Hi."), finish()).bytes("openai_chat"))
+    lines = b"".join(line + b"\n" for line in said)
+    parts = b"".join(frame("PayloadPart", p) for p in [*blank, *rechunked(lines, (40,))])
+    events = tr("bedrock", parts)
+    assert (text_of(events), events[-1]) == ("Hi.", Finish("stop", "stop"))
+
+
 @pytest.mark.parametrize(
     "url",
     [

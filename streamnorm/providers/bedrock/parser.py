@@ -32,6 +32,7 @@ from ...core import even
 from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
 from ...core.media import Shown
 from ...core.parser import (
+    UNREADABLE,
     Decode,
     Failure,
     Handler,
@@ -52,6 +53,7 @@ from ...framing import Framer
 from ...framing.aws import BROKEN, ERROR, EXCEPTION, Envelope, Envelopes
 from ...framing.lines import Lines
 from ...limits import LimitReached
+from ...text.exact import Refused, parse
 from ...text.media import bytes_of
 from ...text.written import json_bytes
 
@@ -227,9 +229,9 @@ CALLS: dict[str | None, Kind] = {None: FUNCTION, "tool_use": FUNCTION}
 # Reasons that are failures: the model's own output could not be read by the service.
 ERRORS = {"malformed_model_output", "malformed_tool_use"}
 RETRYABLE = {
-    "internalServerException", "internalFailure", "modelNotReadyException",
-    "modelStreamErrorException", "modelTimeoutException", "serviceUnavailableException",
-    "throttlingException",
+    "internalServerException", "internalFailure", "internalStreamFailure",
+    "modelNotReadyException", "modelStreamError", "modelStreamErrorException",
+    "modelTimeoutException", "serviceUnavailableException", "throttlingException",
 }  # fmt: skip
 
 
@@ -565,6 +567,8 @@ class BedrockParser(Parser):
     def _return_control(self, p: ReturnControl, out: Out) -> None:
         """The agent waits for what these calls give."""
         self.reason = "tool_calls"
+        if not isinstance(p.invocation_inputs, list):
+            self.unknown({"returnControl": p.invocation_inputs}, "invocations", out)
         for said in items_of(p.invocation_inputs):
             kind, called = (
                 next(iter(said.items()), ("", {})) if isinstance(said, dict) else ("", {})
@@ -572,11 +576,27 @@ class BedrockParser(Parser):
             if kind not in INVOCATIONS or not isinstance(called, dict):
                 self.unknown({"returnControl": said}, "invocation", out)
                 continue
-            name, arguments = INVOCATIONS[kind](called)
+            doubts: list[str] = []
+            name, arguments = INVOCATIONS[kind](called, doubts)
             beside = {k: v for k, v in called.items() if isinstance(v, str)}
             echo = {"returnControl": {"invocationId": p.invocation_id, **beside}}
-            text = json_bytes(arguments).decode()
+            self._call_at_once(json_bytes(arguments).decode(), name, echo, said, doubts, out)
+
+    def _call_at_once(
+        self,
+        text: str,
+        name: str | None,
+        echo: dict[str, Any],
+        said: Any,
+        doubts: list[str],
+        out: Out,
+    ) -> None:
+        """What is in doubt is no call that may be run."""
+        before, self.calls.lossy = self.calls.lossy, self.calls.lossy or "; ".join(doubts)
+        try:
             self.calls.whole(out, text, FUNCTION, 0, None, None, name, echo, said)
+        finally:
+            self.calls.lossy = before
 
     def _files(self, p: Any, out: Out) -> None:
         out.append(Unrecognized("media/files", p))
@@ -698,19 +718,24 @@ def _as_chat(data: bytes) -> bytes:
 # --- calls that an agent leaves to the client ---------------------------------------------------
 
 
-def _function(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    return first_text(said.get("function")), _values(said.get("parameters"))
+Doubts: TypeAlias = list[str]  # why these are not the arguments of a call
 
 
-def _api(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+def _function(said: dict[str, Any], doubts: Doubts) -> tuple[str | None, dict[str, Any]]:
+    return first_text(said.get("function")), _values(said.get("parameters"), doubts)
+
+
+def _api(said: dict[str, Any], doubts: Doubts) -> tuple[str | None, dict[str, Any]]:
     """The request as it is to be made; an action group has one name for all its requests."""
-    body = said.get("requestBody")
-    content = body.get("content") if isinstance(body, dict) else None
+    body = said.get("requestBody") or {}
+    content = (body.get("content") or {}) if isinstance(body, dict) else body
     bodies = content if isinstance(content, dict) else {}
+    if content is not bodies:
+        doubts.append("the body of its request could not be read")
     request = {
         "apiPath": said.get("apiPath"), "httpMethod": said.get("httpMethod"),
-        "parameters": _values(said.get("parameters")),
-        "requestBody": {kind: _values(_properties(b)) for kind, b in bodies.items()},
+        "parameters": _values(said.get("parameters"), doubts),
+        "requestBody": {kind: _values(_properties(b), doubts) for kind, b in bodies.items()},
     }  # fmt: skip
     return first_text(said.get("actionGroup")), request
 
@@ -719,20 +744,33 @@ def _properties(body: Any) -> Any:
     return body.get("properties") if isinstance(body, dict) else body
 
 
-def _values(parameters: Any) -> dict[str, Any]:
+def _values(parameters: Any, doubts: Doubts) -> dict[str, Any]:
     """Values are texts beside the name of their type: what is no text is read as JSON."""
-    named = (
-        p for p in items_of(parameters) if isinstance(p, dict) and isinstance(p.get("name"), str)
-    )
-    return {p["name"]: _value(p.get("type"), p.get("value")) for p in named}
+    if parameters is not None and not isinstance(parameters, list):
+        doubts.append("its parameters are no list")
+    values: dict[str, Any] = {}
+    for said in items_of(parameters):
+        name = said.get("name") if isinstance(said, dict) else None
+        if not isinstance(name, str):
+            doubts.append("a parameter has no name")
+        elif name in values:
+            doubts.append(f"the parameter {name!r} is said twice")
+        else:
+            values[name] = _value(said.get("type"), said.get("value"), doubts)
+    return values
 
 
-def _value(type_: Any, value: Any) -> Any:
+def _value(type_: Any, value: Any, doubts: Doubts) -> Any:
     if type_ == "string" or not isinstance(value, str):
         return value
     try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        msgspec.json.decode(value)
+    except (*UNREADABLE, UnicodeEncodeError):
+        return value
+    try:
+        return parse(value)
+    except Refused as refused:
+        doubts.append(f"a parameter could not be read ({refused})")
         return value
 
 
@@ -752,10 +790,15 @@ def _sdk(code: str) -> Handler:
 
 def _failure(code: str | None, said: Any) -> Failure:
     said = said if isinstance(said, dict) else {"message": said}
-    message = first_text(said.get("message"), said.get("originalMessage"), code)
+    message = first_text(
+        said.get("message"), said.get("Message"), said.get("originalMessage"), code
+    )
     known = code[:1].lower() + code[1:] if code else ""  # SDKs write it with a capital
     return Failure(
-        "provider_error", message or "the provider reported an error", code, known in RETRYABLE
+        "provider_error",
+        message or "the provider reported an error",
+        first_text(said.get("ErrorCode"), code),
+        known in RETRYABLE,
     )
 
 
