@@ -86,6 +86,13 @@ def test_chat_in_the_words_of_the_service_is_chat():
     assert [(c.id, c.arguments) for c in calls_of(events)] == [("c1", {"a": 1})]
 
 
+def test_completions_in_the_words_of_the_service_are_text():
+    said = [("Hel", None), ("lo", "stop")]
+    choices = [{"index": 0, "text": text, "stop_reason": reason} for text, reason in said]
+    events = tr("bedrock", b"".join(chunk({"choices": [choice]}) for choice in choices))
+    assert (text_of(events), events[-1]) == ("Hello", Finish("stop", "stop"))
+
+
 def test_lines_of_json_in_stretches_are_read_as_lines():
     lines = b"".join(
         line + b"\n" for line in payloads(script(say("Hi."), finish()).bytes("openai_chat"))
