@@ -109,6 +109,7 @@ class Normalizer:
         self._latest_cut = b""  # … and what was cut off each
         self._at: At | None = None  # the place of the last event, once the stream has ended
         self._seam: Seam | None = None  # to what came over a connection before this one
+        self._packed: dict[str, str] | None = None  # payloads are put into these frames again
         if cursor is not None:
             self._go_on_after(cursor)
 
@@ -253,7 +254,11 @@ class Normalizer:
         """One decoded payload, such as an SDK object's dict."""
         from .text.written import json_bytes  # here, as bytes never need it
 
+        if self._framer is None and len(payload) == 1 and self._packed is None:
+            self._packed = providers.frames_around(payload, self.provider)
         try:
+            if self._packed is not None:
+                return self._feed_packed(payload, self._packed)
             data = json_bytes(payload)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(
@@ -269,6 +274,14 @@ class Normalizer:
         out: list[Event] = []
         self._take([data], out)
         return out
+
+    def _feed_packed(self, payload: dict[str, Any], raw: dict[str, str]) -> list[Event]:
+        """Events that hold another wire, or a piece of its body: that wire is read as it came.
+        Beside them there are exceptions alone."""
+        from .framing.aws import event_frame
+
+        frames = [event_frame(name, said, raw.get(name)) for name, said in payload.items()]
+        return [event for frame in frames for event in self.feed(frame)]
 
     def close(self) -> list[Event]:
         """End of input: whatever is open is decided now."""
@@ -622,7 +635,7 @@ class Normalizer:
 
     def _end_of_input(self, out: list[Event]) -> None:
         parser = self._parser
-        parser.decoded = isinstance(self._framer, _Payloads)
+        parser.decoded = getattr(self._framer, "decoded", False)
         try:
             self._last_words(out)
         except StreamFailed as failed:
@@ -743,6 +756,7 @@ _STOPS = (StreamOver, StreamFailed, LimitReached, NotJson, NoteRaised, *_UNEXPEC
 class _Payloads:
     """The framing of decoded payloads: each is its own frame."""
 
+    decoded = True
     overflow = False
     single_lines = True
 

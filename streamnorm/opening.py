@@ -76,6 +76,7 @@ class Opening:
             self.framer = wire.framer(start, self._frame_bytes)
         if start in wire.STARTS and _outer(wire.name):  # no other begins so, but one inside of it
             self._wires, self._outer = (wire,), wire.name
+            self.framer = wire.unpacker(start, self._frame_bytes, self._is_inside)
         if start == "text":  # a bare object behind a comment is no payload, as a whole body may be
             self.head = b"data: "
         if start in _NO_STREAM:
@@ -120,6 +121,9 @@ class Opening:
 
     def _inside(self, payload: Any) -> type[Parser] | None:
         return providers.recognize(payload, providers.parsers_inside(self._outer))
+
+    def _is_inside(self, data: bytes) -> bool:
+        return self._inside(_value(data)) is not None
 
     def learn_heading(self, block: bytes) -> None:
         """Model and response id, if this payload has them, and what every payload repeats."""

@@ -139,6 +139,11 @@ class Parser:
         return SSE(limit)
 
     @classmethod
+    def unpacker(cls, start: str, limit: int, knows: Callable[[bytes], bool]) -> Framer:
+        """The same, of a body in which wires may be whose payloads are known so."""
+        return cls.framer(start, limit)
+
+    @classmethod
     def around(cls, wire: type[Parser]) -> type[Parser]:
         """Another wire that comes inside of this one (see ``Provider.inside``)."""
         return wire

@@ -10,21 +10,20 @@ and every SDK's own. So errors are told apart by where their class comes from (`
 
 from __future__ import annotations
 
-import enum
 import io
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
-from ..framing.aws import write_frame
+from ..framing.aws import EXCEPTION, event_frame
 from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
-from ..text.written import in_base64, json_bytes
+from ..text.written import plain_values
 from .runtime import in_thread, unwind
 
 if TYPE_CHECKING:
@@ -260,15 +259,47 @@ def _framed(thing: Any, row: Provider, now: Any, later: Any) -> Readers:
         name = next(iter(item), None) if isinstance(item, dict) else None
         if name not in raw or not isinstance(item[name], dict):
             return item
-        data = item[name].get(raw[name])
-        payload = data if isinstance(data, bytes) else json_bytes(_plain(item[name]))
-        return write_frame({":message-type": "event", ":event-type": str(name)}, payload)
+        return event_frame(str(name), item[name], raw[name])
+
+    def each_now() -> Iterator[Any]:
+        item = None
+        try:
+            for item in map(framed, thing):
+                yield item
+        except Exception as error:
+            if (said := _told_by(error)) is None:
+                raise
+            yield _failure_frame(*said, payload=isinstance(item, dict))
 
     async def each() -> AsyncIterator[Any]:
-        async for item in thing:
-            yield framed(item)
+        item = None
+        try:
+            async for item in thing:
+                item = framed(item)
+                yield item
+        except Exception as error:
+            if (said := _told_by(error)) is None:
+                raise
+            yield _failure_frame(*said, payload=isinstance(item, dict))
 
-    return (lambda: map(framed, thing)) if now else None, each if later else None
+    return each_now if now else None, each if later else None
+
+
+def _told_by(error: Exception) -> tuple[str, str] | None:
+    """Code and message of an exception in the stream, which this SDK raises instead of an event."""
+    response = getattr(error, "response", None)
+    said = response.get("Error") if isinstance(response, dict) else None
+    if not isinstance(said, dict) or not said.get("Code"):
+        return None
+    return str(said["Code"]), str(said.get("Message") or "")
+
+
+def _failure_frame(code: str, message: str, *, payload: bool) -> Item:
+    """The exception as it came, so that the wire's own parser reads it; beside payloads, as one."""
+    said = {"message": message}
+    return (
+        {EXCEPTION: {"type": code, "payload": said}} if payload else event_frame(code, said, None)
+    )
 
 
 def _root(thing: Any) -> str:
@@ -480,19 +511,7 @@ def _payload_of(model: Any) -> dict[str, Any]:
     said = model.model_dump(
         by_alias=True, exclude_unset=True, exclude=set(row.sdk_fields) if row else None
     )
-    return {k: v for k, v in _plain(said).items() if v is not None}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, bytes):
-        return in_base64(value)
-    if isinstance(value, enum.Enum):
-        return value.value
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    return {k: v for k, v in plain_values(said).items() if v is not None}
 
 
 def _as_sse(event: str, data: str) -> bytes:

@@ -35,11 +35,11 @@ import msgspec
 from ..framing import Fields, Framer, sniff
 from ..framing.lines import Lines
 from ..framing.sse import SSE
-from ..text.written import json_bytes
+from ..text.written import json_bytes, plain_values
 
 __all__ = [
     "BROKEN", "CONTENT_TYPE", "ERROR", "EXCEPTION", "Envelope", "Envelopes", "EventStream", "Frames",
-    "read_headers", "resealed", "write_frame",
+    "event_frame", "read_headers", "resealed", "write_frame",
 ]  # fmt: skip
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -201,25 +201,45 @@ class Envelopes(EventStream):
     >>> stream.feed(write_frame({":event-type": "chunk"}, b'{"bytes":"eyJhIjoxfQ==","p":"ab"}'))
     [b'{"a":1}']
 
-    What is no payload of another wire stays an event of this one, as do exceptions.
+    What is no payload of another wire stays an event of this one, as do exceptions. Text may begin as a
+    payload does: with ``knows``, the first payload that is known or the first text decides what all
+    of them are, and those before it wait.
     """
 
-    def __init__(self, envelope: Envelope, limit: int = 16 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        envelope: Envelope,
+        limit: int = 16 * 1024 * 1024,
+        knows: Callable[[bytes], bool] | None = None,
+    ) -> None:
         super().__init__(limit)
         self._envelope = envelope
         self._inner: Framer | None = None
+        self._begun = b""  # an inner body that does not say yet how it is framed
+        self._knows = knows
+        self._waiting: list[bytes] = []  # events that may be a payload or text
+        self._kind: type[Around] = _Whole if knows is None else _Undecided
+        self._cut = False
+
+    @property
+    def decoded(self) -> bool:
+        """Was every frame one payload, and none of them cut? Then nothing marks the end but the end."""
+        return self._kind is _Whole and self._inner is None and not self._cut
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The inner frames that ended in this chunk."""
         told = super().feed(chunk)
-        if not any(frame.startswith(_PART) for frame in told):
+        if not self._waiting and not any(frame.startswith(_MARKS) for frame in told):
             return told
         return [inner for frame in told for inner in self._unpacked(frame)]
 
     def rest(self) -> list[bytes]:
         """What was left of a frame, or of the inner body."""
         left = super().rest()
-        return left if left or self._inner is None else self._inner.rest()
+        self._cut = bool(left)
+        if self._inner is not None:
+            return left or self._inner.rest()
+        return [*self._settled(Around), *left] if self._waiting else left
 
     def head_of(self, frame: bytes) -> bytes:
         """That of the inner framing."""
@@ -232,26 +252,64 @@ class Envelopes(EventStream):
     def _learn(self, heading: bytes) -> Around:
         headers = read_headers(heading)
         is_event = headers.get(":message-type", "event") == "event"
-        kind = {self._envelope.whole: _Whole, self._envelope.part: _Part}.get(
-            str(headers.get(":event-type"))
-        )
+        kinds: dict[str, type[Around]] = {
+            self._envelope.whole: self._kind,
+            self._envelope.part: _Part,
+        }
+        kind = kinds.get(str(headers.get(":event-type")))
         if kind is None or not is_event:
             return super()._learn(heading)
         return self._known.setdefault(heading, kind(*_around(headers)))
 
     def _unpacked(self, frame: bytes) -> list[bytes]:
-        if not frame.startswith(_PART):
-            return [frame]
+        if frame.startswith(_PART):
+            return self._stretch(frame[1:])
+        if frame.startswith(_UNDECIDED):
+            return self._decided(frame[1:])
+        return [*self._settled(Around), frame] if self._waiting else [frame]
+
+    def _stretch(self, part: bytes) -> list[bytes]:
+        """Of an inner body: its frames that end here. Blank lines before the first say nothing."""
         if self._inner is None:
-            is_json = sniff(frame[len(_PART) :]) == "json"
-            self._inner = Lines(self._limit) if is_json else SSE(self._limit)
-        frames = self._inner.feed(frame[len(_PART) :])
+            self._begun = part = (self._begun + part).lstrip()
+            start = sniff(part)
+            if start is None:
+                return []
+            self._inner = Lines(self._limit) if start == "json" else SSE(self._limit)
+        frames = self._inner.feed(part)
         self.single_lines = self._inner.single_lines
         self.overflow = self.overflow or self._inner.overflow
         return frames
 
+    def _decided(self, payload: bytes) -> list[bytes]:
+        """An event that may hold a payload or text, as what came before it says, or as it says."""
+        if self._kind is not _Undecided:  # since the frames of this chunk were told
+            return [self._put(payload)]
+        inner, cited = _inside(payload)
+        if inner and (cited or inner[:1] != b"{"):
+            return [*self._settled(Around), self._put(payload)]
+        if inner and self._knows is not None and self._knows(inner):
+            return [*self._settled(_Whole), self._put(payload)]
+        self._waiting.append(payload)
+        return []
+
+    def _settled(self, kind: type[Around]) -> list[bytes]:
+        """It is decided what these events hold: those that wait for it."""
+        waiting, self._waiting = self._waiting, []
+        self._kind, self._known = kind, {}
+        if kind is _Whole:
+            waiting = [payload for payload in waiting if _inside(payload)[0] != b""]
+            if not all(_is_object(_inside(payload)[0]) for payload in waiting):
+                return [json_bytes({BROKEN: "what came before the first payload is none"})]
+        return [self._put(payload) for payload in waiting]
+
+    def _put(self, payload: bytes) -> bytes:
+        return self._kind(*_around({":event-type": self._envelope.whole})).put(payload)
+
 
 _PART = b"\0"  # before a stretch of an inner body, until that is framed
+_UNDECIDED = b"\1"  # before an event that may hold a payload or text, until that is known
+_MARKS = (_PART, _UNDECIDED)
 
 
 def _is_own(frame: bytes) -> bool:
@@ -264,16 +322,35 @@ class _Chunk(msgspec.Struct):
     attribution: Any = None  # of a text, not of a payload
 
 
+def _inside(payload: bytes) -> tuple[bytes | None, bool]:
+    """The bytes that an event holds, None if they cannot be read, and whether sources are cited."""
+    try:
+        chunk = msgspec.json.decode(payload, type=_Chunk)
+        return base64.b64decode(chunk.bytes, validate=True), chunk.attribution is not None
+    except (msgspec.MsgspecError, ValueError):
+        return None, False
+
+
+def _is_object(inner: bytes | None) -> bool:
+    try:
+        return inner is not None and isinstance(msgspec.json.decode(inner), dict)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+
+
 class _Whole(Around):
     """An event that holds one payload."""
 
     def put(self, payload: bytes) -> bytes:
-        try:
-            chunk = msgspec.json.decode(payload, type=_Chunk)
-            inner = base64.b64decode(chunk.bytes, validate=True)
-        except (msgspec.MsgspecError, ValueError):
-            return super().put(payload)
-        return inner if inner[:1] == b"{" and chunk.attribution is None else super().put(payload)
+        inner, cited = _inside(payload)
+        return inner if inner and inner[:1] == b"{" and not cited else super().put(payload)
+
+
+class _Undecided(Around):
+    """An event that holds a payload or text."""
+
+    def put(self, payload: bytes) -> bytes:
+        return _UNDECIDED + payload
 
 
 class _Part(Around):
@@ -314,6 +391,21 @@ def write_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     head = b"".join(_header(*pair) for pair in headers.items())
     lengths = _pack_lengths(AROUND + len(head) + len(payload), len(head))
     return _sealed(lengths + _pack(crc32(lengths)) + head + payload)
+
+
+def event_frame(name: str, body: Any, raw: str | None = "") -> bytes:
+    """The frame of an event as an SDK decoded it; ``raw`` is the field that was all of its payload,
+    None says that it is an exception.
+
+    >>> Envelopes(Envelope("chunk", "")).feed(event_frame("chunk", {"bytes": b'{"a":1}'}))
+    [b'{"a":1}']
+    """
+    data = body.get(raw) if raw and isinstance(body, dict) else None
+    if isinstance(data, str):
+        data = base64.b64decode(data)
+    payload = data if isinstance(data, bytes) else json_bytes(plain_values(body))
+    kind = "exception" if raw is None else "event"
+    return write_frame({":message-type": kind, f":{kind}-type": name}, payload)
 
 
 def resealed(frame: bytes, change: Callable[[bytes], bytes]) -> bytes:

@@ -21,8 +21,8 @@ from ..errors import UnknownProvider, UsageError
 from .plugins import Plugins
 
 __all__ = [
-    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "enveloped", "parsers_inside",
-    "parsers_of", "programs", "provider_row",
+    "AUTO", "PROGRAMS", "PROVIDERS", "Item", "Key", "Provider", "Refusals", "enveloped", "frames_around",
+    "parsers_inside", "parsers_of", "programs", "provider_row",
     "recognize", "rows", "rows_with",
 ]  # fmt: skip
 
@@ -146,6 +146,16 @@ def enveloped(name: str, start: str) -> type[Parser] | None:
     for row in rows():
         if name in row.inside and start in row.part("parser", Parser).STARTS:
             return next(wire for wire in parsers_inside(row.name) if wire.name == name)
+    return None
+
+
+def frames_around(payload: dict[str, Any], name: str) -> dict[str, str] | None:
+    """The events that may hold this wire, if such a decoded payload is one of them; each with the
+    field that was all of its payload."""
+    for row in rows():
+        frames = {frame.name: frame.raw for frame in row.sdk_frames}
+        if name in (AUTO, row.name, *row.inside) and not frames.keys().isdisjoint(payload):
+            return frames
     return None
 
 

@@ -23,6 +23,7 @@ Structs are for msgspec alone: a text delta takes it 0.22, and 0.55 if it is mad
 from __future__ import annotations
 
 import base64
+import enum
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -40,6 +41,7 @@ __all__ = [
     "json_spaced",
     "json_text",
     "made_safe",
+    "plain_values",
     "safe_json",
     "safe_struct",
     "sse",
@@ -194,6 +196,23 @@ def sse_lines(payloads: Iterable[bytes]) -> bytes:
     """
     lines = b"\n\ndata: ".join(payloads)
     return b"data: %b\n\n" % lines if lines else b""
+
+
+def plain_values(value: Any) -> Any:
+    """What an SDK decoded, as it was in JSON.
+
+    >>> plain_values({"bytes": b"hi", "of": (1, None)})
+    {'bytes': 'aGk=', 'of': [1, None]}
+    """
+    if isinstance(value, dict):
+        return {str(k): plain_values(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(v) for v in value]
+    if isinstance(value, bytes):
+        return in_base64(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def in_base64(data: bytes) -> str:

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, ToolLoop, ToolResult, from_messages, provider, repair
-from streamnorm.events import Citation, Failed, Finish, ReasoningDelta, ToolCall
+from streamnorm import (
+    Conversation,
+    Normalizer,
+    ToolLoop,
+    ToolResult,
+    from_messages,
+    provider,
+    repair,
+)
+from streamnorm.events import Citation, Failed, Finish, ReasoningDelta, TextDelta, ToolCall
 from tests.conftest import RECORDINGS, load, run, sse
 
 CHAT = RECORDINGS / "openai_chat"
@@ -25,6 +33,26 @@ def chunk(finish: str | None = None, /, beside: Any = None, **delta: Any) -> dic
 
 def told(*payloads: dict[str, Any]) -> list[Any]:
     return run("openai_chat", [*map(sse, payloads), b"data: [DONE]\n\n"])
+
+
+# --- completions that are no chat -----------------------------------------------------------------
+
+
+def test_the_text_of_a_completion_is_text_and_noted():
+    said = [("Hel", None), ("lo", None), ("", "stop")]
+    pipe = Normalizer("openai_chat")
+    choices = [{"index": 0, "text": text, "finish_reason": reason} for text, reason in said]
+    body = b"".join(sse({"choices": [choice]}) for choice in choices)
+    events = pipe.feed(body + b"data: [DONE]\n\n")
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hel", "lo"]
+    assert events[-1] == Finish("stop", "stop")
+    assert pipe.notes["wire.shape_odd"] == 2
+
+
+def test_text_beside_a_delta_is_not_told_twice():
+    delta = {"index": 0, "text": "Hi.", "delta": {"content": "Hi."}}
+    events = told({"choices": [delta]}, chunk("stop"))
+    assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hi."]
 
 
 # --- a function of the provider's own (Kimi) ------------------------------------------------------

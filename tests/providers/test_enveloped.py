@@ -86,6 +86,13 @@ def test_chat_in_the_words_of_the_service_is_chat():
     assert [(c.id, c.arguments) for c in calls_of(events)] == [("c1", {"a": 1})]
 
 
+def test_completions_in_the_words_of_the_service_are_text():
+    said = [("Hel", None), ("lo", "stop")]
+    choices = [{"index": 0, "text": text, "stop_reason": reason} for text, reason in said]
+    events = tr("bedrock", b"".join(chunk({"choices": [choice]}) for choice in choices))
+    assert (text_of(events), events[-1]) == ("Hello", Finish("stop", "stop"))
+
+
 def test_lines_of_json_in_stretches_are_read_as_lines():
     lines = b"".join(
         line + b"\n" for line in payloads(script(say("Hi."), finish()).bytes("openai_chat"))
@@ -185,6 +192,73 @@ def test_a_parameter_is_read_by_its_type(type_, value, told):
     assert made.echo == {"returnControl": {"invocationId": "i", "function": "f"}}
 
 
+def given(*values: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "type": "object", "value": text} for name, text in values]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "damaged",
+        {"x": 1},
+        ["x"],
+        [{"name": 3, "type": "string", "value": "a"}],
+        [{"type": "string", "value": "a"}],
+        given(("x", "1"), ("x", "2")),
+        given(("x", '{"a": 1, "a": 2}')),
+    ],
+)
+@pytest.mark.parametrize("kind", ["functionInvocationInput", "apiInvocationInput"])
+def test_parameters_that_are_damaged_or_ambiguous_are_no_call(kind, parameters):
+    said = {"function": "f", "actionGroup": "f", "parameters": parameters}
+    control = {"invocationId": "i", "invocationInputs": [{kind: said}]}
+    events = tr("bedrock", frame("returnControl", control))
+    assert calls_of(events) == []
+    assert [(b.name, b.reason) for b in broken_of(events)] == [("f", "conflict")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["damaged", {"content": "damaged"}, {"content": {"application/json": {"properties": "no"}}}],
+)
+def test_the_body_of_a_request_that_is_damaged_is_no_call(body):
+    said = {"actionGroup": "f", "requestBody": body}
+    control = {"invocationId": "i", "invocationInputs": [{"apiInvocationInput": said}]}
+    events = tr("bedrock", frame("returnControl", control))
+    assert [(b.name, b.reason) for b in broken_of(events)] == [("f", "conflict")]
+    assert calls_of(events) == []
+
+
+def test_a_call_without_parameters_beside_one_in_doubt_is_whole():
+    asked = [{"function": "f", "parameters": "no"}, {"function": "g"}]
+    said = [{"functionInvocationInput": one} for one in asked]
+    events = tr("bedrock", frame("returnControl", {"invocationId": "i", "invocationInputs": said}))
+    assert [(c.name, c.arguments) for c in calls_of(events)] == [("g", {})]
+    assert [b.name for b in broken_of(events)] == ["f"]
+
+
+def test_invocations_that_are_no_list_are_passed_on():
+    events = tr("bedrock", frame("returnControl", {"invocationInputs": "damaged"}))
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"returnControl": "damaged"}]
+
+
+def test_an_error_of_an_endpoint_keeps_its_message_and_its_code():
+    said = {"Message": "boom", "ErrorCode": "ModelInvocationTimeExceeded"}
+    events = tr("bedrock", frame("ModelStreamError", said, "exception"))
+    assert events[-1] == Failed("provider_error", "boom", True, "ModelInvocationTimeExceeded")
+    events = tr("bedrock", frame("InternalStreamFailure", {"Message": "boom"}, "exception"))
+    assert events[-1] == Failed("provider_error", "boom", True, "InternalStreamFailure")
+
+
+@pytest.mark.parametrize("blank", [[b""], [b"\n"], [b"", b"\r\n", b" "]])
+def test_blank_stretches_before_lines_of_json_say_nothing(blank):
+    said = payloads(script(say("Hi."), finish()).bytes("openai_chat"))
+    lines = b"".join(line + b"\n" for line in said)
+    parts = b"".join(frame("PayloadPart", p) for p in [*blank, *rechunked(lines, (40,))])
+    events = tr("bedrock", parts)
+    assert (text_of(events), events[-1]) == ("Hi.", Finish("stop", "stop"))
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -195,6 +269,118 @@ def test_a_parameter_is_read_by_its_type(type_, value, told):
 )
 def test_the_address_of_an_envelope(url):
     assert by_address(url).name == "bedrock"
+
+
+class TestDecoded:
+    """Events as an SDK decoded them, one at a time: the wire inside is told as from bytes."""
+
+    @staticmethod
+    def told(provider: str, events: list[dict[str, Any]]) -> list[Any]:
+        pipe = Normalizer(provider, seed="tests")
+        return [e for said in events for e in pipe.feed_payload(said)] + pipe.close()
+
+    @pytest.mark.parametrize("packed", [bytes, lambda data: base64.b64encode(data).decode()])
+    @pytest.mark.parametrize("wire", INNER)
+    def test_chunks(self, wire, packed):
+        body = payloads(spoken(TALK, wire).bytes(wire))
+        expected = tr("bedrock", b"".join(map(chunk, body)))
+        events = [{"chunk": {"bytes": packed(data)}} for data in body]
+        assert [c.arguments for c in calls_of(expected)] == [{"harbour": "Höfn", "days": 3}]
+        for provider in ("bedrock", "auto", wire):
+            assert self.told(provider, events) == expected
+        for provider in ("bedrock", "auto", None, wire):
+            read = list(normalize((said for said in events), provider))
+            assert [c.arguments for c in calls_of(read)] == [{"harbour": "Höfn", "days": 3}]
+            assert (text_of(read), read[-1]) == (text_of(expected), expected[-1])
+
+    @pytest.mark.parametrize("packed", [bytes, lambda data: base64.b64encode(data).decode()])
+    def test_stretches(self, packed):
+        body = script(*TALK.steps[1:]).bytes("openai_chat")
+        parts = [{"PayloadPart": {"Bytes": packed(p)}} for p in rechunked(body, (5, 40))]
+        for provider in ("bedrock", "auto", "openai_chat"):
+            events = self.told(provider, parts)
+            assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+    def test_an_exception_behind_chunks(self):
+        body = payloads(TALK.bytes("anthropic"))[:4]
+        events = self.told(
+            "bedrock",
+            [{"chunk": {"bytes": data}} for data in body]
+            + [{"throttlingException": {"message": "slow down"}}],
+        )
+        assert events[-1] == Failed("provider_error", "slow down", True, "throttlingException")
+
+    def test_the_text_of_an_agent(self):
+        events = self.told("bedrock", [{"trace": {"trace": {}}}, {"chunk": {"bytes": b"{no"}}])
+        assert (text_of(events), events[-1].kind) == ("{no", "finish")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [b'{"temp', b'erature": 20}'],
+        [b'{"temperature": 20}'],
+        [b"Sure: ", b"{", b"1}"],
+        [b'{"message": "hi"}'],
+        [b'{"files": []}', b'{"trace": 1}'],
+        [b"Sure: ", b'{"choices": []}'],
+        ["Höfn".encode()[:2], "Höfn".encode()[2:]],
+        [b"", b"{", b""],
+    ],
+)
+def test_the_text_of_an_agent_is_told_exactly_whatever_it_begins_with(said):
+    body = b"".join(map(chunk, said))
+    expected = tr("bedrock", body)
+    assert text_of(expected) == b"".join(said).decode()
+    assert expected[-1] == Finish("stop")
+    assert {e.kind for e in expected} == {"stream_start", "text_delta", "finish"}
+    for sizes in ((1,), (7, 61), (100,)):
+        pipe = Normalizer("bedrock", seed="tests")
+        events = [e for piece in rechunked(body, sizes) for e in pipe.feed(piece)] + pipe.close()
+        assert events == expected
+
+
+def test_what_an_agent_said_before_an_exception_is_told():
+    failed = frame("throttlingException", {"message": "no"}, "exception")
+    events = tr("bedrock", chunk(b'{"temp') + failed)
+    assert text_of(events) == '{"temp'
+    assert events[-1] == Failed("provider_error", "no", True, "throttlingException")
+
+
+def test_bytes_of_an_agent_that_are_no_text_are_replaced_and_noted():
+    pipe = Normalizer("bedrock")
+    events = pipe.feed(chunk(b"a\xc3") + chunk(b"b\xe2\x82")) + pipe.close()
+    assert text_of(events) == "a\ufffdb\ufffd"
+    assert pipe.notes["wire.bad_utf8"] == 2
+
+
+@pytest.mark.parametrize("first", [chunk(b'{"type":"mess'), frame("chunk", {"bytes": "&&&"})])
+def test_a_damaged_first_chunk_is_no_report_of_the_provider(first):
+    body = payloads(TALK.bytes("anthropic"))
+    events = tr("bedrock", first + b"".join(map(chunk, body)))
+    assert (events[-1].kind, events[-1].reason) == ("failed", "protocol")
+    assert calls_of(events) == []
+
+
+def test_a_first_payload_that_is_new_is_passed_on_by_the_wire_that_is_told_next():
+    body = [b'{"type":"news","of":1}', *payloads(TALK.bytes("anthropic"))]
+    events = tr("bedrock", b"".join(map(chunk, body)))
+    assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+    passed_on = [e.payload for e in events if e.kind == "unrecognized"]
+    assert passed_on == [{"type": "news", "of": 1}]
+
+
+@pytest.mark.parametrize("words", [("delta", "finish_reason"), ("message", "stop_reason")])
+@pytest.mark.parametrize("metrics", [{}, {"amazon-bedrock-invocationMetrics": {"latency": 1}}])
+def test_a_call_without_arguments_is_whole_where_no_end_mark_exists(words, metrics):
+    asked = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
+    said = {words[0]: {"role": "assistant", "tool_calls": [asked]}, words[1]: "tool_calls"}
+    body = chunk({"choices": [{"index": 0, **said}], **metrics})
+    events = tr("bedrock", body)
+    assert [c.arguments for c in calls_of(events)] == [{}]
+    assert events[-1] == Finish("tool_calls", "tool_calls")
+    cut_short = tr("bedrock", body + chunk({"choices": []})[:20])
+    assert len(calls_of(cut_short)) == bool(metrics)  # else more of it may have been cut
 
 
 class TestBotocore:
@@ -209,7 +395,10 @@ class TestBotocore:
                 pass
 
             def __iter__(self) -> Any:
-                return iter(events)
+                for event in events:
+                    if isinstance(event, Exception):
+                        raise event
+                    yield event
 
             def close(self) -> None:
                 pass
@@ -230,6 +419,23 @@ class TestBotocore:
         parts = [{"PayloadPart": {"Bytes": piece}} for piece in rechunked(body, (5, 40))]
         events = list(normalize(self.stream(parts)))
         assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+    @pytest.mark.parametrize("begun", [[], ["chunk"], ["messageStart"]])
+    def test_an_exception_is_told_as_from_bytes(self, begun):
+        exceptions = pytest.importorskip("botocore.exceptions")
+        said = {"Error": {"Code": "throttlingException", "Message": "slow down"}}
+        first: dict[str, Any] = {
+            "chunk": {"bytes": payloads(TALK.bytes("anthropic"))[0]},
+            "messageStart": {"role": "assistant"},
+        }
+        raised = exceptions.EventStreamError(said, "InvokeModelWithResponseStream")
+        stream = self.stream([*({name: first[name]} for name in begun), raised])
+        events = list(normalize(stream))
+        assert events[-1] == Failed("provider_error", "slow down", True, "throttlingException")
+
+    def test_another_error_is_the_connections(self):
+        stream = self.stream([{"messageStart": {}}, ConnectionResetError("gone")])
+        assert list(normalize(stream))[-1].reason == "transport"
 
     def test_an_agents_text(self):
         said = [

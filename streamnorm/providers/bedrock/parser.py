@@ -21,6 +21,8 @@ words of this wire. Nova speaks this wire itself, and bodies that are text alone
 from __future__ import annotations
 
 import base64
+import codecs
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -30,6 +32,7 @@ from ...core import even
 from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
 from ...core.media import Shown
 from ...core.parser import (
+    UNREADABLE,
     Decode,
     Failure,
     Handler,
@@ -39,6 +42,7 @@ from ...core.parser import (
     StreamFailed,
     StreamOver,
     count,
+    field_of,
     first_count,
     first_text,
     items_of,
@@ -49,6 +53,7 @@ from ...framing import Framer
 from ...framing.aws import BROKEN, ERROR, EXCEPTION, Envelope, Envelopes
 from ...framing.lines import Lines
 from ...limits import LimitReached
+from ...text.exact import Refused, parse
 from ...text.media import bytes_of
 from ...text.written import json_bytes
 
@@ -224,12 +229,13 @@ CALLS: dict[str | None, Kind] = {None: FUNCTION, "tool_use": FUNCTION}
 # Reasons that are failures: the model's own output could not be read by the service.
 ERRORS = {"malformed_model_output", "malformed_tool_use"}
 RETRYABLE = {
-    "internalServerException", "internalFailure", "modelNotReadyException",
-    "modelStreamErrorException", "modelTimeoutException", "serviceUnavailableException",
-    "throttlingException",
+    "internalServerException", "internalFailure", "internalStreamFailure",
+    "modelNotReadyException", "modelStreamError", "modelStreamErrorException",
+    "modelTimeoutException", "serviceUnavailableException", "throttlingException",
 }  # fmt: skip
 
 
+_utf8 = codecs.getincrementaldecoder("utf-8")
 _OF_BLOCKS = {"contentBlockStart", "contentBlockDelta", "contentBlockStop"}
 
 
@@ -294,10 +300,15 @@ class BedrockParser(Parser):
         self._usage: dict[str, Any] = {}
         self._counted = False  # metadata has come
         self._failure: Failure | None = None
+        self._characters = _utf8("replace")  # of an agent's text
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
         return Lines(limit) if start == "json" else Envelopes(ENVELOPE, limit)
+
+    @classmethod
+    def unpacker(cls, start: str, limit: int, knows: Callable[[bytes], bool]) -> Framer:
+        return Envelopes(ENVELOPE, limit, lambda data: _is_body(data) or knows(data))
 
     @classmethod
     def around(cls, wire: type[Parser]) -> type[Parser]:
@@ -525,6 +536,7 @@ class BedrockParser(Parser):
             raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        self._say(b"", out, last=True)
         for picture in self._pictures.values():  # cut off: passed on as it came
             out.append(Unrecognized("media/delta.image", picture.pieces))
         self._pictures.clear()
@@ -536,18 +548,27 @@ class BedrockParser(Parser):
     def _agent_text(self, p: Chunk, out: Out) -> None:
         """There is no end mark: once something was said, the end of the body is the end."""
         try:
-            text = base64.b64decode(p.bytes or "", validate=True).decode()
+            data = base64.b64decode(p.bytes or "", validate=True)
         except ValueError:
             return self.unknown({"chunk": p.bytes}, "text", out)
         self.reason = self.reason or "stop"
-        if text:
-            out.append(TextDelta(text))
+        self._say(data, out)
         for cited in items_of((p.attribution or {}).get("citations")) if p.attribution else ():
             out.append(Citation(0, cited))
+
+    def _say(self, data: bytes, out: Out, *, last: bool = False) -> None:
+        """A character may be cut between two pieces."""
+        text = self._characters.decode(data, last)
+        if text.count("\ufffd") > data.count("\ufffd".encode()):
+            self.scribe.note("wire.bad_utf8")
+        if text:
+            out.append(TextDelta(text))
 
     def _return_control(self, p: ReturnControl, out: Out) -> None:
         """The agent waits for what these calls give."""
         self.reason = "tool_calls"
+        if not isinstance(p.invocation_inputs, list):
+            self.unknown({"returnControl": p.invocation_inputs}, "invocations", out)
         for said in items_of(p.invocation_inputs):
             kind, called = (
                 next(iter(said.items()), ("", {})) if isinstance(said, dict) else ("", {})
@@ -555,11 +576,27 @@ class BedrockParser(Parser):
             if kind not in INVOCATIONS or not isinstance(called, dict):
                 self.unknown({"returnControl": said}, "invocation", out)
                 continue
-            name, arguments = INVOCATIONS[kind](called)
+            doubts: list[str] = []
+            name, arguments = INVOCATIONS[kind](called, doubts)
             beside = {k: v for k, v in called.items() if isinstance(v, str)}
             echo = {"returnControl": {"invocationId": p.invocation_id, **beside}}
-            text = json_bytes(arguments).decode()
+            self._call_at_once(json_bytes(arguments).decode(), name, echo, said, doubts, out)
+
+    def _call_at_once(
+        self,
+        text: str,
+        name: str | None,
+        echo: dict[str, Any],
+        said: Any,
+        doubts: list[str],
+        out: Out,
+    ) -> None:
+        """What is in doubt is no call that may be run."""
+        before, self.calls.lossy = self.calls.lossy, self.calls.lossy or "; ".join(doubts)
+        try:
             self.calls.whole(out, text, FUNCTION, 0, None, None, name, echo, said)
+        finally:
+            self.calls.lossy = before
 
     def _files(self, p: Any, out: Out) -> None:
         out.append(Unrecognized("media/files", p))
@@ -612,6 +649,11 @@ class _Enveloped(Parser):
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
         return BedrockParser.framer(start, limit)
+
+    def end_of_input(self, out: Out) -> None:
+        """The service's own counts are the last that it says."""
+        self.decoded = self.decoded or bool(self._metrics)
+        super().end_of_input(out)
 
     def hear(self, data: bytes, event: str, out: Out) -> None:
         if data.startswith(b'{":'):
@@ -676,19 +718,24 @@ def _as_chat(data: bytes) -> bytes:
 # --- calls that an agent leaves to the client ---------------------------------------------------
 
 
-def _function(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    return first_text(said.get("function")), _values(said.get("parameters"))
+Doubts: TypeAlias = list[str]  # why these are not the arguments of a call
 
 
-def _api(said: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+def _function(said: dict[str, Any], doubts: Doubts) -> tuple[str | None, dict[str, Any]]:
+    return first_text(said.get("function")), _values(said.get("parameters"), doubts)
+
+
+def _api(said: dict[str, Any], doubts: Doubts) -> tuple[str | None, dict[str, Any]]:
     """The request as it is to be made; an action group has one name for all its requests."""
-    body = said.get("requestBody")
-    content = body.get("content") if isinstance(body, dict) else None
+    body = said.get("requestBody") or {}
+    content = (body.get("content") or {}) if isinstance(body, dict) else body
     bodies = content if isinstance(content, dict) else {}
+    if content is not bodies:
+        doubts.append("the body of its request could not be read")
     request = {
         "apiPath": said.get("apiPath"), "httpMethod": said.get("httpMethod"),
-        "parameters": _values(said.get("parameters")),
-        "requestBody": {kind: _values(_properties(b)) for kind, b in bodies.items()},
+        "parameters": _values(said.get("parameters"), doubts),
+        "requestBody": {kind: _values(_properties(b), doubts) for kind, b in bodies.items()},
     }  # fmt: skip
     return first_text(said.get("actionGroup")), request
 
@@ -697,20 +744,33 @@ def _properties(body: Any) -> Any:
     return body.get("properties") if isinstance(body, dict) else body
 
 
-def _values(parameters: Any) -> dict[str, Any]:
+def _values(parameters: Any, doubts: Doubts) -> dict[str, Any]:
     """Values are texts beside the name of their type: what is no text is read as JSON."""
-    named = (
-        p for p in items_of(parameters) if isinstance(p, dict) and isinstance(p.get("name"), str)
-    )
-    return {p["name"]: _value(p.get("type"), p.get("value")) for p in named}
+    if parameters is not None and not isinstance(parameters, list):
+        doubts.append("its parameters are no list")
+    values: dict[str, Any] = {}
+    for said in items_of(parameters):
+        name = said.get("name") if isinstance(said, dict) else None
+        if not isinstance(name, str):
+            doubts.append("a parameter has no name")
+        elif name in values:
+            doubts.append(f"the parameter {name!r} is said twice")
+        else:
+            values[name] = _value(said.get("type"), said.get("value"), doubts)
+    return values
 
 
-def _value(type_: Any, value: Any) -> Any:
+def _value(type_: Any, value: Any, doubts: Doubts) -> Any:
     if type_ == "string" or not isinstance(value, str):
         return value
     try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        msgspec.json.decode(value)
+    except (*UNREADABLE, UnicodeEncodeError):
+        return value
+    try:
+        return parse(value)
+    except Refused as refused:
+        doubts.append(f"a parameter could not be read ({refused})")
         return value
 
 
@@ -730,10 +790,15 @@ def _sdk(code: str) -> Handler:
 
 def _failure(code: str | None, said: Any) -> Failure:
     said = said if isinstance(said, dict) else {"message": said}
-    message = first_text(said.get("message"), said.get("originalMessage"), code)
+    message = first_text(
+        said.get("message"), said.get("Message"), said.get("originalMessage"), code
+    )
     known = code[:1].lower() + code[1:] if code else ""  # SDKs write it with a capital
     return Failure(
-        "provider_error", message or "the provider reported an error", code, known in RETRYABLE
+        "provider_error",
+        message or "the provider reported an error",
+        first_text(said.get("ErrorCode"), code),
+        known in RETRYABLE,
     )
 
 
@@ -759,10 +824,17 @@ FIELDS: dict[str, Handler] = {
     "validation_exception": _sdk("validationException"),
     "message": BedrockParser._refused,
 }
-_EVENTS = {
+# What models say in this wire, and what is said around them.
+_BODIES = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
-    "chunk", "returnControl", "trace", "files", "generation", "outputText", "outputs",
+    "generation", "outputText", "outputs",
 }  # fmt: skip
+_EVENTS = _BODIES | {"chunk", "returnControl", "trace", "files"}
+
+
+def _is_body(data: bytes) -> bool:
+    """Is it a payload of a model that speaks this wire?"""
+    return any(field_of(data, name) is not None for name in _BODIES)
 
 
 PARSER = BedrockParser

@@ -149,7 +149,7 @@ class FullPart(Payload):
     token_ids: Any = None
     obfuscation: Any = None
     seed: Any = None
-    text: Any = None
+    text: Any = None  # of a completion that is no chat; beside a delta it says the same
     role: Any = None
     message: Any = (
         None  # beside a delta; alone in an answer that is no stream (see ``_whole_answer``)
@@ -539,6 +539,9 @@ class ChatParser(Parser):
                 self._said_again(part.index, part.message, out)
             elif part.message is not None:
                 self._at_once(p.object, part.index, part.message, out)
+            elif isinstance(part.text, str) and part.text:
+                self.scribe.note("wire.shape_odd", where="choices[].text")
+                out.append(TextDelta(part.text, 0, part.index))
             if part.error is not None:
                 self._fail(failure_of(part.error))
             if part.finish_reason:
