@@ -4,8 +4,9 @@ says. Texts in, news out.
 The first text of a place is told at once. One that does not begin as the one before it did is a piece; two
 that go on from the one before are whole, and so is a long one that is said again. A text that is said
 again word for word, or only repeats the first, may be either: it and all that follows it are held, in
-order, until something decides. The last event does: it says the whole text again, or nothing. Rule: nothing is told twice, nothing that came is
-dropped, and nothing is told before what came before it.
+order, until something decides. The last event does: it says the whole text again, or nothing.
+
+Rule: nothing is told twice, nothing that came is dropped, nothing is told before what came before it.
 """
 
 from __future__ import annotations
