@@ -58,6 +58,7 @@ class _Open(NamedTuple):
     stream: int
     response_id: str | None
     begun: bool  # its beginning was said, and not only something of it
+    replied: bool = False
 
 
 class Router:
@@ -172,7 +173,23 @@ class Router:
             moves = [Move(Step.HEAR, held.stream, place.lane, line)]
         if place.lane in self._open:
             moves.append(self._over(place.lane))
+        if held is not None and place.notice:
+            moves.append(self._outside(place.lane, line))
         return moves
+
+    def _replies(self, place: Place, line: bytes) -> list[Move]:
+        held = self._open.get(place.lane)
+        if held is not None:
+            self._open[place.lane] = held._replace(replied=True)
+        return self._beside(place, line)
+
+    def _speaks(self, place: Place, line: bytes) -> list[Move]:
+        """Without a name, only what was said to the open response tells that this is the next one."""
+        held = self._open.get(place.lane)
+        if held is not None and (held.begun or not held.replied):
+            return [Move(Step.HEAR, held.stream, place.lane, line)]
+        cut = self._heard_and_over(place.lane, line) if held else []
+        return [*cut, *self._begin(place, line, begun=False)]
 
     def _beside(self, place: Place, line: bytes) -> list[Move]:
         held = self._open.get(place.lane)
@@ -228,6 +245,8 @@ _ROLES = {
     Role.ENDS: Router._ends,
     Role.REFUSES: Router._refuses,
     Role.BESIDE: Router._beside,
+    Role.REPLIES: Router._replies,
+    Role.SPEAKS: Router._speaks,
 }
 
 

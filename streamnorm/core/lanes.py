@@ -22,6 +22,8 @@ class Role(enum.Enum):
     ENDS = "ends"  # its last message
     REFUSES = "refuses"  # an error: the end of the open one, or all that is heard of a request
     BESIDE = "beside"  # no part of a response: heard by the open one, or outside of all
+    REPLIES = "replies"  # beside, and an answer to the open one
+    SPEAKS = "speaks"  # a part that names no response: of the open one, unless that was replied to
 
 
 class Place(NamedTuple):
@@ -33,6 +35,7 @@ class Place(NamedTuple):
     closes: tuple[
         str, ...
     ] = ()  # other lanes that are over with it: what is open there hears it, too
+    notice: bool = False  # it says more than the response that it ends: told outside as well
 
 
 class Lanes:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Normalizer
+from streamnorm.demultiplexer import Demultiplexer
 from streamnorm.events import Failed, Finish
 from streamnorm.providers.claude_code.parser import KNOWN
 from tests.conftest import broken_of, calls_of, text_of
@@ -40,8 +41,9 @@ DELTA = event({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "u
 OVER = event({"type": "message_stop"})
 
 
-def assistant(id: str, *blocks: Line, agent: str | None = None, **more: Any) -> Line:
+def assistant(id: str | None, *blocks: Line, agent: str | None = None, **more: Any) -> Line:
     message = {"id": id, "model": "m", "role": "assistant", "content": list(blocks)} | more
+    message = {field: value for field, value in message.items() if value is not None}
     return {"type": "assistant", "message": message, "parent_tool_use_id": agent}
 
 
@@ -132,6 +134,93 @@ def test_arguments_are_those_of_the_line_to_the_last_digit():
     assert call.arguments["big"] == 12345678901234567890123
 
 
+@pytest.mark.parametrize("behind", [[], [DONE]])
+def test_a_call_without_arguments_is_told_at_its_line_before_what_came_out(behind):
+    ((_, events),) = told("claude_code", [assistant("m1", tool_use("a")), result("a"), *behind])
+    kinds = ["tool_call_start", "tool_call_delta", "tool_call", "tool_result"]
+    assert [e.kind for e in events[1:5]] == kinds
+    assert ([c.arguments for c in calls_of(events)], broken_of(events)) == ([{}], [])
+
+
+def test_a_call_without_arguments_in_pieces_is_told_before_what_came_out():
+    ((_, events),) = told("claude_code", [start(), opened("a"), STOP, DELTA, OVER, result("a")])
+    assert [e.kind for e in events[1:4]] == ["tool_call_start", "tool_call", "tool_result"]
+    assert [c.arguments for c in calls_of(events)] == [{}]
+
+
+def test_who_calls_stands_on_a_call_that_is_told_at_the_end():
+    block = {"type": "tool_use", "id": "a", "name": "Bash", "input": {}}
+    opens = {"type": "content_block_start", "index": 0, "content_block": block}
+    cut = [start(agent="t"), event(opens, "t")]
+    ((_, events),) = told("claude_code", cut)
+    assert [b.agent for b in broken_of(events)] == ["t"]
+    ends = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+    stops = [{"type": "content_block_stop", "index": 0}, ends, {"type": "message_stop"}]
+    ((_, events),) = told("claude_code", [*cut, *(event(e, "t") for e in stops)])
+    assert [(c.arguments, c.agent) for c in calls_of(events)] == [({}, "t")]
+
+
+# --- lines without an id --------------------------------------------------------------------------
+
+
+def test_without_ids_an_answer_begins_behind_what_came_out_of_the_one_before():
+    lines = [
+        assistant(None, text("Both.")), assistant(None, tool_use("a", n=1)),
+        assistant(None, tool_use("b", n=2)), result("a"), result("b"),
+        assistant(None, text("Done.")), DONE | {"result": "Done."},
+    ]  # fmt: skip
+    first, second = told("claude_code", lines)
+    assert text_of(first[1]) == "Both."
+    assert [c.arguments for c in calls_of(first[1])] == [{"n": 1}, {"n": 2}]
+    assert (first[1][-1], second[1][-1]) == (Finish("tool_calls"), Finish("stop", "end_turn"))
+    assert text_of(second[1]) == "Done."
+
+
+def test_without_ids_the_answer_to_the_next_question_is_another():
+    asked = {"type": "user", "message": {"content": "And?"}}
+    said = [assistant(None, text("One.")), asked, assistant(None, text("Two.")), DONE]
+    again = [assistant(None, text("Three.")), DONE]
+    streams = told("claude_code", [*said, *again])
+    assert [text_of(events) for _, events in streams] == ["One.", "Two.", "Three."]
+    assert {events[-1].kind for _, events in streams} == {"finish"}
+
+
+def test_one_pipe_alone_ends_without_ids_where_the_next_answer_begins():
+    pipe = Normalizer("claude_code")
+    lines = [assistant(None, tool_use("a", n=1)), result("a"), assistant(None, text("Done."))]
+    events = [e for line in lines for e in pipe.feed_payload(line)]
+    assert (text_of(events), events[-1]) == ("", Finish("tool_calls"))
+
+
+@pytest.mark.parametrize("id", [None, "m1"])
+def test_what_the_program_itself_says_in_between_ends_no_answer(id):
+    """Lines that are ``isMeta`` have the form of a question, and nobody asked it."""
+    aside = {"type": "user", "message": {"content": "<local>"}, "isMeta": True}
+    lines = [assistant(id, text("One. ")), aside, assistant(id, text("Two.")), DONE]
+    ((_, events),) = told("claude_code", lines)
+    assert (text_of(events), events[-1]) == ("One. Two.", Finish("stop", "end_turn"))
+
+
+def test_a_copy_without_an_id_beside_partial_messages_cuts_nothing():
+    copy = assistant(None, tool_use("a", command="x"))
+    more = [opened("b", index=1), piece("{}", 1), event({"type": "content_block_stop", "index": 1})]
+    lines = [start(), opened("a"), piece('{"command":"x"}'), copy, STOP, result("a"), *more]
+    lines += [assistant(None, tool_use("b")), DELTA, OVER, result("b")]
+    ((_, events),) = told("claude_code", lines)
+    assert [c.arguments for c in calls_of(events)] == [{"command": "x"}, {}]
+    assert events[-1] == Finish("tool_calls", "tool_use")
+
+
+def test_the_text_of_the_result_is_not_told_behind_pieces_whose_start_was_missed():
+    delta = {"type": "text_delta", "text": "Hi"}
+    said = event({"type": "content_block_delta", "index": 0, "delta": delta})
+    ((_, events),) = told("claude_code", [said, DONE | {"result": "Hi"}])
+    assert text_of(events) == "Hi"
+
+
+# --- copies, agents, and what is no answer --------------------------------------------------------
+
+
 def test_the_copy_beside_partial_messages_is_not_told_again():
     copy = assistant("msg_1", tool_use("a", command="other"))
     lines = [start(), opened("a"), piece('{"command":"x"}'), copy, STOP, DELTA, OVER, result("a")]
@@ -205,6 +294,28 @@ def test_a_session_that_fails_before_any_answer_is_one_failed_stream():
     }
     ((_, events),) = told("claude_code", [{"type": "system", "subtype": "init"}, over])
     assert events[-1] == Failed("provider_error", "No.", False, "error_during_execution")
+
+
+TOO_MANY = {"type": "result", "subtype": "error_max_turns", "is_error": True, "errors": ["Max. 1"]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[assistant("m1", tool_use("a", n=1))], [start(), opened("a"), piece("{}"), STOP, DELTA, OVER]],
+)
+def test_a_session_that_fails_behind_an_answer_is_told_outside_of_it(answer):
+    turns = Demultiplexer("claude_code")
+    heard = [one for line in [*answer, result("a"), TOO_MANY] for one in turns.feed(line)]
+    assert [one.events[-1].kind for one in heard if one.stream is not None][-1] == "finish"
+    (outside,) = [event for one in heard if one.stream is None for event in one.events]
+    assert (outside.wire_kind, outside.payload) == ("result", TOO_MANY)
+    assert turns.close() == []
+
+
+def test_a_session_that_succeeds_says_nothing_outside_of_its_answers():
+    turns = Demultiplexer("claude_code")
+    heard = [one for line in [assistant("m1", text("Hi")), DONE] for one in turns.feed(line)]
+    assert {one.stream for one in heard} == {0}
 
 
 def test_a_command_of_the_program_is_told_as_text():

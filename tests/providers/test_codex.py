@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamnorm import Normalizer
 from streamnorm.events import Failed, Finish
 from tests.conftest import broken_of, calls_of, text_of
 from tests.providers.test_programs import told
@@ -70,6 +71,51 @@ def test_an_item_is_a_call_and_what_came_out(fields, name, family, arguments, ou
     assert (result.output, result.is_error, result.call) == (output, is_error, call.call)
 
 
+def notes_of(lines: list[Line]) -> dict[str, int]:
+    pipe = Normalizer("codex")
+    for line in lines:
+        pipe.feed_payload(line)
+    pipe.close()
+    return dict(pipe.notes)
+
+
+RUNS = item("started", "command_execution", command="ls")
+
+
+@pytest.mark.parametrize(
+    ("started", "completed", "notes"),
+    [
+        (RUNS, item("completed", "command_execution", command="ls", exit_code=0), {}),
+        (RUNS, item("completed", "command_execution", exit_code=0), {}),
+        (item("started", "mcp_tool_call", tool="f", arguments={"a": 1}),
+         item("completed", "mcp_tool_call", result={}), {}),
+        (RUNS, item("completed", "file_change", changes=[]), {"call.name_changed": 1}),
+        (RUNS, item("completed", "command_execution", command="rm"), {"args.mismatch": 1}),
+        (item("started", "mcp_tool_call", tool="f", arguments={"a": 1}),
+         item("completed", "mcp_tool_call", tool="f", arguments={"a": 2}), {"args.mismatch": 1}),
+        (item("started", "mcp_tool_call", tool="f", arguments={"a": 1}),
+         item("completed", "mcp_tool_call", tool="g", arguments={"a": 1}), {"call.name_changed": 1}),
+        # whom it calls is known when that one was begun
+        (item("started", "collab_tool_call", tool="f", prompt="p", receiver_thread_ids=[]),
+         item("completed", "collab_tool_call", tool="f", prompt="p", receiver_thread_ids=["t"]), {}),
+    ],
+)  # fmt: skip
+def test_what_is_completed_is_compared_with_what_was_started(started, completed, notes):
+    events = one([BEGIN, started, completed, END])
+    assert len(calls_of(events)) == 1
+    assert notes_of([BEGIN, started, completed, END]) == notes
+
+
+def test_arguments_that_are_not_said_at_the_start_are_those_of_the_end():
+    started = item("started", "mcp_tool_call", tool="f", arguments=None)
+    completed = item("completed", "mcp_tool_call", tool="f", arguments={"a": 1}, result={})
+    events = one([BEGIN, started, completed, END])
+    assert [c.arguments for c in calls_of(events)] == [{"a": 1}]
+    assert [b.reason for b in broken_of(one([BEGIN, started]))] == ["truncated"]
+    none = one([BEGIN, started, item("completed", "mcp_tool_call", tool="f", arguments=None), END])
+    assert [c.arguments for c in calls_of(none)] == [{}]
+
+
 def test_a_search_says_its_query_when_it_is_completed():
     events = one(
         [
@@ -122,6 +168,13 @@ def test_a_turn_that_the_user_ended_is_cancelled():
         "cancelled",
         "interrupted",
     )
+
+
+def test_an_error_behind_which_the_model_was_heard_again_is_not_why_a_turn_ended():
+    begun, over = happened("task_started", turn_id="t"), happened("task_complete", turn_id="t")
+    wrong = happened("error", message="gone")
+    assert one([begun, wrong, saved(SAID), over])[-1] == Finish("stop", "completed")
+    assert one([begun, saved(SAID), wrong, over])[-1] == Failed("provider_error", "gone")
 
 
 def test_a_turn_that_was_left_is_truncated():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from streamnorm import Conversation, Normalizer, normalize, provider
 from streamnorm.events import BrokenToolCall, Failed, ReasoningDelta, TextDelta, ToolCall
-from streamnorm.providers.dashscope.growth import Growth
 from tests.conftest import RECORDINGS, load, run
 
 FOLDER = RECORDINGS / "dashscope"
@@ -47,30 +47,46 @@ def test_both_ways_to_ask_give_the_same_answer(pieces: str, whole: str):
     assert gist(pieces) == gist(whole)
 
 
-def grown(texts: list[str]) -> str:
-    growth = Growth()
-    return "".join([*(growth.news("here", text) for text in texts), growth.settled("here")])
+def in_pieces(pieces: list[str]) -> list[dict[str, Any]]:
+    return [*(said(content=piece) for piece in pieces), said("stop", content="")]
 
 
-PIECES = st.lists(st.text("ab ", min_size=1, max_size=3), max_size=8)
+PIECES = st.lists(st.text("ab ", min_size=1, max_size=3), min_size=1, max_size=8)
+
+
+def goes_on_twice(texts: list[str]) -> bool:
+    """Do they look whole: two that go on from the one before, and are not the first, repeated?"""
+    first, grown = texts[0], 0
+    for before, text in pairwise(texts):
+        if not text.startswith(before):
+            return False
+        grown += text != before and text != (first * len(text))[: len(text)]
+        if grown == 2:
+            return True
+    return False
 
 
 @given(PIECES)
-@example(["ha", "ha", "!"])
-@example(["1", "12", "2"])
-def test_pieces_are_told_as_they_came_once_one_of_them_cannot_be_the_whole(pieces: list[str]):
-    """A piece that begins as all before it may be the whole text: then nobody can tell."""
-    growth = Growth()
-    heard = "".join([*(growth.news("here", p) for p in pieces), growth.settled("here")])
-    if growth.whole is False:
-        assert heard == "".join(pieces)
+@example(["1", "1"])
+@example(["0", "00"])
+@example(["哈", "哈"])
+@example(["ha", "ha", "ha"])
+@example(["ha", "haha", "ha!"])
+@example(["1", "12"])
+@example(["ha", "haha", "hahaha"])
+@example(["a"] * 100)
+def test_no_piece_is_lost_however_often_it_is_said(pieces: list[str]):
+    """Only pieces that go on from one another twice cannot be told from whole texts."""
+    if not goes_on_twice(pieces):
+        assert text_of(told(*in_pieces(pieces))) == "".join(pieces)
 
 
 @given(PIECES, st.data())
 def test_a_text_that_comes_whole_again_and_again_is_told_once(pieces: list[str], data: Any):
     texts = ["".join(pieces[: at + 1]) for at in range(len(pieces))]
     again = [text for text in texts for _ in range(data.draw(st.integers(1, 3)))]
-    assert grown(again) == "".join(pieces)
+    events = told(*(said(content=text) for text in again), said("stop", content=texts[-1]))
+    assert text_of(events) == "".join(pieces)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +96,84 @@ def test_a_text_that_comes_whole_again_and_again_is_told_once(pieces: list[str],
         (["ha", "ha", "ha!"], "ha!"),  # the whole, twice the same
         (["1", "12", "3"], "1123"),  # a piece that begins as the first one did
         (["1", "12", "123"], "123"),
-        (["1", "12"], "12"),  # nothing tells: the usual way to ask
+        (["1", "12"], "12"),  # nothing tells, and it went on
+        (["1", "1"], "11"),  # nothing tells, and nobody says all of it without news
         (["a", "ab", "abc", "", "abc"], "abc"),
         (["a", "ab", "abc", "ab", "abcd"], "abcd"),  # an older one takes nothing back
         (["a", "ab", "abc", "xyz"], "abcxyz"),  # another one is told as well
     ],
 )
-def test_what_is_told_of_texts_that_may_be_either(texts: list[str], heard: str):
-    assert grown(texts) == heard
+def test_what_is_told_of_texts_that_may_be_either_before_a_cut(texts: list[str], heard: str):
+    assert text_of(told(*(said(content=text) for text in texts))) == heard
+
+
+def test_what_may_be_either_is_told_as_soon_as_something_decides():
+    pipe = Normalizer("dashscope", seed="tests")
+    heard = [text_of(pipe.feed_payload(said(content=t))) for t in ("a", "a", "a", "b", "b")]
+    assert heard == ["a", "", "", "aab", "b"]
+    pipe = Normalizer("dashscope", seed="tests")
+    heard = [text_of(pipe.feed_payload(said(content=t))) for t in ("a", "ab", "abc", "abcd")]
+    assert heard == ["a", "", "bc", "d"]
+
+
+def test_no_more_than_some_texts_are_held():
+    pipe = Normalizer("dashscope", seed="tests")
+    heard = "".join(text_of(pipe.feed_payload(said(content="a"))) for _ in range(100))
+    assert heard == "a" * 100
+
+
+def test_a_long_text_that_is_said_again_is_no_piece_and_is_not_held():
+    pipe = Normalizer("dashscope", seed="tests")
+    long = "ab" * 200
+    heard = [text_of(pipe.feed_payload(said(content=t))) for t in (long, long, long + "ab")]
+    assert heard == [long, "", "ab"]
+
+
+def order(*payloads: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was told, in its order: kinds and texts."""
+    kinds = ("reasoning_delta", "text_delta", "tool_call_start")
+    return [(e.kind, getattr(e, "text", "")) for e in told(*payloads) if e.kind in kinds]
+
+
+@pytest.mark.parametrize("silent", [{}, {"reasoning_content": ""}, {"reasoning_content": None}])
+def test_thoughts_that_are_alike_are_told_before_the_text(silent):
+    thoughts = [said(content="", reasoning_content="ha")] * 2
+    events = order(*thoughts, said(content="Hi", **silent), said("stop", content=""))
+    assert events == [("reasoning_delta", "ha"), ("reasoning_delta", "ha"), ("text_delta", "Hi")]
+
+
+def test_a_text_beside_a_thought_that_may_be_either_waits_for_it():
+    both = said(content="Hi", reasoning_content="ha")
+    thoughts = [said(content="", reasoning_content="ha"), both]
+    pieces = order(*thoughts, said(content=" you"), said("stop", content=""))
+    told_apart = [("reasoning_delta", "ha"), ("reasoning_delta", "ha"), ("text_delta", "Hi")]
+    assert pieces == [*told_apart, ("text_delta", " you")]
+    whole = order(*thoughts, said("stop", content="Hi you", reasoning_content="ha"))
+    assert whole == [("reasoning_delta", "ha"), ("text_delta", "Hi"), ("text_delta", " you")]
+
+
+def test_thoughts_that_went_on_are_whole_though_the_text_comes_without_them():
+    thoughts = [said(content="", reasoning_content=text) for text in ("The", "The unit.")]
+    events = told(*thoughts, said(content="Cel"), said("stop", content="Celsius."))
+    assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == "The unit."
+    assert text_of(events) == "Celsius."
+
+
+def test_texts_that_are_alike_are_told_before_a_call():
+    said_so = [said(content="ha"), said(content="ha")]
+    calls = {"tool_calls": call("{}")}
+    pieces = order(*said_so, said(content="", **calls), said("tool_calls", content=""))
+    assert pieces == [("text_delta", "ha"), ("text_delta", "ha"), ("tool_call_start", "")]
+    whole = order(said(content="ha"), said(content="ha", **calls))
+    assert whole == [("text_delta", "ha"), ("tool_call_start", "")]
+
+
+def test_the_older_form_loses_no_piece():
+    def older(text: str, finish: str = "null") -> dict[str, Any]:
+        return {"output": {"text": text, "finish_reason": finish}, "request_id": "r"}
+
+    assert text_of(told(older("1"), older("1"), older("", "stop"))) == "11"
+    assert text_of(told(older("1"), older("12"), older("12", "stop"))) == "12"
 
 
 def test_reasoning_that_comes_whole_beside_the_text_is_told_once():

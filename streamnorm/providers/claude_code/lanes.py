@@ -1,6 +1,7 @@
 """Claude Code: a line comes in, the answer and the agent that it is of go out.
 
-An answer begins with ``message_start``, or with the first line that has its id. The lane is the agent:
+An answer begins with ``message_start``, or with the first line that has its id; where lines have none,
+with the first one behind a reply. The lane is the agent:
 the call that it is (``parent_tool_use_id``, and ``agentId`` in a saved session); the main one has none.
 Agents answer at the same time. One below is over when the call that it is has its result.
 """
@@ -34,6 +35,8 @@ def is_line(said: dict[str, Any]) -> bool:
 class _Line(msgspec.Struct):
     type: str
     subtype: str | None = None
+    is_error: bool | None = None
+    is_meta: bool | None = msgspec.field(default=None, name="isMeta")
     parent_tool_use_id: str | None = None
     agent_id: str | None = msgspec.field(default=None, name="agentId")
     tool_use_id: str | None = None
@@ -90,15 +93,17 @@ def _piece(said: _Line, lane: str | None) -> Place:
 
 
 def _answer(said: _Line, lane: str | None) -> Place:
-    """Each line of an answer says its id: it begins one, unless that is open."""
+    """A line of an answer that says its id begins one, unless that is open."""
     id = _as_message(said.message).id
-    return Place(Role.BEGINS if id else Role.WITHIN, lane, id)
+    return Place(Role.BEGINS if id else Role.SPEAKS, lane, id)
 
 
 def _results(said: _Line, lane: str | None) -> Place:
     blocks = [b for b in items_of(_as_message(said.message).content) if isinstance(b, dict)]
     ids = (first_text(b.get("tool_use_id")) for b in blocks)
-    return Place(Role.BESIDE, lane, None, tuple(id for id in ids if id))
+    by_program = said.is_meta and not any(b.get("type") == "tool_result" for b in blocks)
+    role = Role.BESIDE if by_program else Role.REPLIES
+    return Place(role, lane, None, tuple(id for id in ids if id))
 
 
 def _system(said: _Line, lane: str | None) -> Place:
@@ -108,8 +113,8 @@ def _system(said: _Line, lane: str | None) -> Place:
 
 
 def _over(said: _Line, lane: str | None) -> Place:
-    """Without an answer, it is all that is heard of a question."""
-    return Place(Role.REFUSES, lane)
+    """Without an answer, it is all that is heard of a question; behind one, an error is not its own."""
+    return Place(Role.REFUSES, lane, notice=bool(said.is_error))
 
 
 _PLACES = {

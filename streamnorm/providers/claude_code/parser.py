@@ -165,6 +165,9 @@ class ClaudeCodeParser(AnthropicParser):
         super().__init__(*args)
         self._agent: str | None = None
         self._message: str | None = None  # the id of the answer
+        self._heard = False  # anything of it
+        self._whole = False  # it is told in whole blocks
+        self._replied = False  # … and something came out of its calls
         self._partial = False  # it is told in pieces
         self._stopped = False  # … and they have ended
         self._next = 0  # the index of the next whole block
@@ -194,10 +197,10 @@ class ClaudeCodeParser(AnthropicParser):
         if self._is_of_another(p):
             return
         if type(event) is MessageStart:
-            if self._message is not None or self._partial:
+            if self._partial or self._whole:
                 self._end(cut=_NEXT)
             self._partial, self._message = True, _id_of(event.message)
-        self._agent = p.agent
+        self._agent, self._heard = p.agent, True
         try:
             INNER[type(event)](self, event, out)
         finally:
@@ -207,6 +210,8 @@ class ClaudeCodeParser(AnthropicParser):
         """Who spoke stands on every event that can say it."""
         if self._agent is None:
             return
+        for call in self.calls.unfinished():
+            call.agent = self._agent
         for at in range(since, len(out)):
             if hasattr(out[at], "agent"):
                 out[at] = msgspec.structs.replace(out[at], agent=self._agent)
@@ -217,6 +222,8 @@ class ClaudeCodeParser(AnthropicParser):
         self._stopped = True
         if not self._unanswered():
             raise StreamOver
+        self.end_of_calls(out)  # before what comes out of them
+        self.calls.end_turn(out, self.reason)
 
     def _unanswered(self) -> bool:
         return any(call.id not in self._answered for call in self.calls.all)
@@ -225,7 +232,7 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _is_of_another(self, p: StreamEvent | Assistant) -> bool:
         """Agents speak at the same time: each answer is a stream, and this one is begun."""
-        other = (self._partial or self._message is not None) and p.agent != self._agent
+        other = (self._partial or self._whole) and p.agent != self._agent
         if other:
             self.scribe.note("stream.of_another", agent=p.agent)
         return other
@@ -237,11 +244,12 @@ class ClaudeCodeParser(AnthropicParser):
         message = said if isinstance(said, dict) else {}
         self._refused(p, message)
         id = _id_of(message)
-        if self._message is not None and id != self._message:
+        if self._is_next(id):
             self._end(cut=_NEXT)
         if self._partial:
             return  # a copy
-        since, self._message, self._agent = len(out), id, p.agent
+        self._heard = self._whole = True
+        since, self._message, self._agent = len(out), id or self._message, p.agent
         self._count(message.get("usage"))
         ended, self.reason = self.reason, None  # every line of an answer may say how it ended
         try:
@@ -252,14 +260,27 @@ class ClaudeCodeParser(AnthropicParser):
         if raw := first_text(message.get("stop_reason")):
             self.raw_reason, self.reason = raw, self.finish_reason(raw)
 
+    def _is_next(self, id: str | None) -> bool:
+        """Is a line of this id, or of none, of the next answer?"""
+        if id is None:
+            return self._replied and not self._partial
+        return self._message is not None and id != self._message
+
     def _blocks_of(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
         exact = _exact_blocks(bytes(raw))
         for at, block in enumerate(items_of(message.get("content"))):
             text = exact[at] if at < len(exact) else b"{}"
             self._start_block(block, text, self._next, out)
+            self._give_nothing(block)
             self._block_stop(BlockStop(self._next), out)
             self._next += 1
         self.calls.lossy = ""
+
+    def _give_nothing(self, block: Any) -> None:
+        """A whole block says its whole input: none is all of it, too."""
+        call = self._blocks.get(self._next)
+        if call is not None and block.get("input") == {}:
+            self._given.setdefault(call.ordinal, "{}")
 
     def _refused(self, p: Assistant, message: dict[str, Any]) -> None:
         """What the program says in the model's place: that it could not be asked."""
@@ -281,7 +302,7 @@ class ClaudeCodeParser(AnthropicParser):
             if any(block.get("tool_use_id") == self._agent for block in results):
                 self._end()  # the call that this agent is, is answered
             return
-        if not results and not p.is_meta and self._message is not None and not self._partial:
+        if not results and not p.is_meta and self._whole:
             self._end()
         for block in results:
             self._result(block, out)
@@ -290,6 +311,7 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _result(self, block: dict[str, Any], out: Out) -> None:
         super()._result(block, out)
+        self._replied = True
         self._answered.add(str(block.get("tool_use_id")))
 
     def _progress(self, p: System | Progress, out: Out) -> None:
@@ -320,14 +342,14 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _over(self, p: Result, out: Out) -> None:
         errors = [e for e in items_of(p.errors) if isinstance(e, str)]
-        if p.is_error and (self._message is None or (self._partial and not self._stopped)):
+        if p.is_error and not (self._whole or self._stopped):
             what = first_text(p.result, "; ".join(errors), p.subtype) or "the program failed"
             status = p.api_error_status
             code = str(status) if isinstance(status, int) else p.subtype
             raise StreamFailed(Failure("provider_error", what, code))
         if self.reason is None and p.stop_reason and not self._partial and self._agent is None:
             self.raw_reason, self.reason = p.stop_reason, self.finish_reason(p.stop_reason)
-        if self._message is None and isinstance(p.result, str) and p.result:
+        if not self._heard and isinstance(p.result, str) and p.result:
             out.append(TextDelta(p.result))  # of a command of the program: no model was asked
         self._end()
 

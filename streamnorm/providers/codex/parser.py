@@ -127,7 +127,7 @@ KNOWN = (
 class Step(NamedTuple):
     """One type of item on standard output that calls a tool, and what of it is what.
 
-    ``early``: it says all of its call when it starts; else when it is completed.
+    ``early``: it says all of its call when it starts, if it says anything; else when it is completed.
     """
 
     type: str
@@ -171,7 +171,7 @@ class CodexParser(ResponsesParser):
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(_THERE)
     EVIDENCE = Evidence(
         "its item: item.completed, item.started of a command; response_item in a rollout",
-        "nothing",
+        "item.completed of what was told at item.started",
         "turn.completed, task_complete",
         "at its item",
     )
@@ -184,6 +184,7 @@ class CodexParser(ResponsesParser):
         super().__init__(*args)
         self._part = 0
         self._steps: dict[str, Any] = {}  # calls by the id of their item
+        self._told: dict[int, dict[str, Any]] = {}  # what they were told with
         self._wrong: Failure | None = None  # what was said to be wrong, last
         self._total: Any = None
         self._tasked = False  # the program says when its turns begin and end; it did not always
@@ -210,7 +211,8 @@ class CodexParser(ResponsesParser):
         item, _ = self.sound(p.item)
         step = _step_of(item)
         if step is not None:
-            self._call_of_step(step, item, p.item, out, whole=step.early)
+            whole = step.early and bool(_given(item, step.arguments))
+            self._call_of_step(step, item, p.item, out, whole=whole)
         self.calls.lossy = ""
 
     def _step_updated(self, p: StepUpdated, out: Out) -> None:
@@ -218,7 +220,7 @@ class CodexParser(ResponsesParser):
         step = _step_of(item)
         if step is not None:
             call = self._call_of_step(step, item, p.item, out, whole=False)
-            self.calls.progress(out, call, "updated", _fields(item, step))
+            self.calls.progress(out, call, "updated", _given(item, (*step.arguments, *step.output)))
         self.calls.lossy = ""
 
     def _step_completed(self, p: StepCompleted, out: Out) -> None:
@@ -228,7 +230,7 @@ class CodexParser(ResponsesParser):
             self._said(item, out)
         else:
             call = self._call_of_step(step, item, p.item, out, whole=True)
-            output = {f: item[f] for f in step.output if item.get(f) is not None}
+            output = _given(item, step.output)
             failed = item.get("status") in _FAILED or item.get("error") is not None
             if step.output:
                 self.calls.result(
@@ -239,18 +241,29 @@ class CodexParser(ResponsesParser):
     def _call_of_step(self, step: Step, item: Any, raw: Raw, out: Out, *, whole: bool) -> Any:
         id = first_text(item.get("id"))
         call = self._steps.get(id or "")
+        name = first_text(item.get(step.name_field) if step.name_field else step.type)
         if call is None:
-            name = first_text(item.get(step.name_field)) or step.type
-            kind = Kind(step.family, "provider", id_source="conflated")
+            name, kind = name or step.type, Kind(step.family, "provider", id_source="conflated")
             call = self.calls.open(out, kind, id=id, field="item.id", name=name, seen=item)
             server = item.get("server")
             call.echo = {"server": server} if server else None
             if id:
                 self._steps[id] = call
+        else:
+            self.calls.hear(call, out, name=name)
         if whole and not call.fragments:
+            self._told[call.ordinal] = _given(item, step.arguments)
             self.calls.append(call, _arguments(step, raw), out)
             self.calls.close(call, out)
+        elif whole:
+            self._compare(call, _given(item, step.arguments))
         return call
+
+    def _compare(self, call: Any, said: dict[str, Any]) -> None:
+        """A call that was told as it started ran as it was completed; what was empty may be filled."""
+        told = self._told[call.ordinal]
+        if any(value and field in said and said[field] != value for field, value in told.items()):
+            self.scribe.note("args.mismatch", call_id=call.id)
 
     def _said(self, item: Any, out: Out) -> None:
         kind = item.get("type") if isinstance(item, dict) else None
@@ -388,8 +401,8 @@ def _step_of(item: Any) -> Step | None:
     return _STEPS.get(str(item.get("type"))) if isinstance(item, dict) else None
 
 
-def _fields(item: dict[str, Any], step: Step) -> dict[str, Any]:
-    return {f: item[f] for f in (*step.arguments, *step.output) if item.get(f) is not None}
+def _given(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    return {f: item[f] for f in fields if item.get(f) is not None}
 
 
 _fields_of = msgspec.json.Decoder(dict[str, Raw]).decode

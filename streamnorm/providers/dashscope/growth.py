@@ -1,43 +1,25 @@
 """Text that comes in pieces, or whole again and again: which of the two, a request decides and no payload
 says. Texts in, news out.
 
-A text that begins as all that came before it may be either: it is held until the next one, or the end,
-tells. What is held is the first text and the one after it, never more. Rule: nothing is told twice, and
-nothing that came is dropped.
+The first text of a place is told at once. One that does not begin as the one before it did is a piece; two
+that go on from the one before are whole, and so is a long one that is said again. A text that is said
+again word for word, or only repeats the first, may be either: it and all that follows it are held, in
+order, until something decides. The last event does: it says the whole text again, or nothing.
+
+Rule: nothing is told twice, nothing that came is dropped, nothing is told before what came before it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["Growth"]
+__all__ = ["Growth", "News"]
 
+News: TypeAlias = list[tuple[Any, str]]  # places, and what is new there
 
-class _Text:
-    """One text that grows."""
-
-    __slots__ = ("longer", "repeats", "told")
-
-    def __init__(self, told: str) -> None:
-        self.told = told
-        self.repeats = 0  # how often the first came again, word for word
-        self.longer: str | None = None  # what began as the first and went on
-
-    def held(self) -> str:
-        """What was held back, if it came in pieces."""
-        held = self.told * self.repeats + (self.longer or "")
-        self.repeats, self.longer = 0, None
-        return held
-
-    def snapshot(self, text: str) -> str:
-        """What a whole text adds; one that says less takes nothing back."""
-        if text.startswith(self.told):
-            news, self.told = text[len(self.told) :], text
-            return news
-        if self.told.startswith(text):
-            return ""
-        self.told += text  # it says another one: that is told as well
-        return text
+_GROWN = 2  # so many texts that go on from the one before are not by chance
+_PIECE = 256  # characters; a longer text that is said again is none
+_HELD = 64  # more texts are not held: so often nobody says a whole one without news
 
 
 class Growth:
@@ -45,41 +27,71 @@ class Growth:
 
     def __init__(self) -> None:
         self.whole: bool | None = None  # does every text come whole? None: not known yet
-        self._texts: dict[Any, _Text] = {}
+        self._first: dict[Any, str] = {}
+        self._last: dict[Any, str] = {}
+        self._told: dict[Any, str] = {}  # where texts come whole: the one that was told
+        self._grown = 0
+        self._held: News = []
 
-    def news(self, place: Any, text: str) -> str:
-        """What a text adds to those before it in its place."""
-        held = self._texts.get(place)
-        if not text:
-            return ""
-        if held is None:
-            self._texts[place] = _Text(text)
-            return text
+    def news(self, place: Any, text: str, *, last: bool = False) -> News:
+        """What may be told now that this text came, here and in the places before it."""
         if self.whole is None:
-            self._decide(held, text)
-        if self.whole is None:
-            return ""
-        if not self.whole:
-            return held.held() + text
-        return self.settled(place) + held.snapshot(text)
+            self._weigh(place, text, last)
+        self._held.append((place, text))
+        if self.whole is None and (len(self._held) > 1 or place in self._told):
+            return self.settled() if len(self._held) > _HELD else []
+        return self._flushed()
 
-    def _decide(self, held: _Text, text: str) -> None:
-        begun = held.longer or held.told
-        if not text.startswith(begun):
+    def silence(self, place: Any, *, last: bool = False) -> News:
+        """An event said nothing in this place. A whole text would have been said again."""
+        held = any(place == other for other, _ in self._held)
+        if self.whole is None and (last or (held and not self._grown)):
+            return self.settled(whole=False)
+        return []
+
+    def settled(self, *, whole: bool | None = None) -> News:
+        """What is held has to be told now: if nothing tells, only what went on is taken for whole."""
+        if self.whole is None and self._held:
+            self.whole = self._grown > 0 if whole is None else whole
+        return self._flushed()
+
+    def _weigh(self, place: Any, text: str, last: bool) -> None:
+        before = self._last.get(place)
+        self._last[place] = text
+        first = self._first.setdefault(place, text)
+        if before is None:
+            return
+        self._grown += text != before and not _repeats(text, first)
+        if not text.startswith(before):
             self.whole = False
-        elif held.longer is not None:
+        elif last or self._grown >= _GROWN or len(before) > _PIECE:
             self.whole = True
-        elif text == held.told:
-            held.repeats += 1
-        else:
-            held.longer = text
 
-    def settled(self, place: Any) -> str:
-        """No more comes in this place: what was held is the rest of a whole text, as far as is known."""
-        held = self._texts.get(place)
-        if held is None:
-            return ""
+    def _flushed(self) -> News:
+        held, self._held = self._held, []
+        told: News = []
+        for place, text in held:
+            new = self._new(place, text)
+            if told and told[-1][0] == place:
+                told[-1] = (place, told[-1][1] + new)
+            elif new:
+                told.append((place, new))
+        return told
+
+    def _new(self, place: Any, text: str) -> str:
+        """What a text adds to those before it; a whole one that says less takes nothing back."""
         if self.whole is False:
-            return held.held()
-        longer, held.longer, held.repeats = held.longer, None, 0
-        return held.snapshot(longer) if longer is not None else ""
+            return text
+        told = self._told.get(place, "")
+        if text.startswith(told):
+            self._told[place] = text
+            return text[len(told) :]
+        if told.startswith(text):
+            return ""
+        self._told[place] = told + text  # it says another one: that is told as well
+        return text
+
+
+def _repeats(text: str, first: str) -> bool:
+    """Is it the first text, over and over?"""
+    return (first * (len(text) // len(first) + 1)).startswith(text)

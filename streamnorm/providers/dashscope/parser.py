@@ -33,7 +33,7 @@ from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Usage
 from ..openai_chat.entries import FullEntry, said
 from ..openai_chat.parser import ChatParser
-from .growth import Growth
+from .growth import Growth, News
 
 __all__ = ["ITEMS", "PARSER", "DashScopeParser"]
 
@@ -166,63 +166,58 @@ class DashScopeParser(ChatParser):
 
     def _answer(self, p: Answer, out: Out) -> None:
         if p.error is not None or (p.output is None and first_text(p.code)):
-            self._settle_all(out)
+            self._tell(self._growth.settled(), out)
             raise StreamFailed(_failure(p.error, p))
         output = p.output or Output()
         for at, part in enumerate(output.choices or ()):
             number = at if part.index is None else part.index
             self._choice(number)
             if part.message is not None:
-                self._message(number, part.message, out)
+                last = said(part.finish_reason) is not None
+                self._message(number, part.message, out, last=last)
             self._end_choice(number, part.finish_reason, out)
         if output.choices is None and output.text is not None:
             self._choice(0)
-            self._say(0, output.text, out)
+            self._say(0, "", output.text, out, last=said(output.finish_reason) is not None)
             self._end_choice(0, output.finish_reason, out)
         self._cite_once("search_info", output.search_info, out)
         if output.audio is not None:
             self.unknown({"type": "output.audio", "audio": output.audio}, "audio", out)
         self._count(p.usage)
 
-    def _message(self, number: int, message: Message, out: Out) -> None:
-        self._think_more(number, message.reasoning_content or "", out)
+    def _message(self, number: int, message: Message, out: Out, *, last: bool) -> None:
         content = message.content
+        rest: list[Any] = []
         if isinstance(content, list):
             texts = [c.get("text") if isinstance(c, dict) else c for c in content]
             rest = [c for c, text in zip(content, texts, strict=True) if not isinstance(text, str)]
             content = "".join(text for text in texts if isinstance(text, str))
-            if rest:
-                self._content(number, rest, out)
-        self._say(number, content or "", out)
+        self._say(number, message.reasoning_content or "", content or "", out, last=last)
+        if rest or message.tool_calls:  # beside a call, a text that is said is said again
+            self._tell(self._growth.settled(whole=bool(content) or None), out)
+        if rest:
+            self._content(number, rest, out)
         if message.tool_calls:
             self._choice(number).hear(message.tool_calls, out, objects=self.even_objects)
 
-    def _think_more(self, number: int, thought: str, out: Out) -> None:
-        if news := self._growth.news(("thought", number), thought):
-            out.append(ReasoningDelta(news, 0, number))
+    def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:
+        for place, new in (((ReasoningDelta, number), thought), ((TextDelta, number), text)):
+            if new:
+                self._tell(self._growth.news(place, new, last=last), out)
+            else:
+                nothing = last and not (thought or text)
+                self._tell(self._growth.silence(place, last=nothing), out)
 
-    def _say(self, number: int, text: str, out: Out) -> None:
-        if news := self._growth.news(("text", number), text):
-            out.append(TextDelta(news, 0, number))
+    def _tell(self, news: News, out: Out) -> None:
+        out.extend(delta(text, 0, number) for (delta, number), text in news)
 
     def _end_choice(self, number: int, word: str | None, out: Out) -> None:
         if (reason := said(word)) is not None:
-            self._settle(number, out)
+            self._tell(self._growth.settled(), out)
             self._finish_choice(number, reason, out)
 
-    def _settle(self, number: int, out: Out) -> None:
-        """What was held back of this choice's texts."""
-        if thought := self._growth.settled(("thought", number)):
-            out.append(ReasoningDelta(thought, 0, number))
-        if text := self._growth.settled(("text", number)):
-            out.append(TextDelta(text, 0, number))
-
-    def _settle_all(self, out: Out) -> None:
-        for number in sorted(self._choices):
-            self._settle(number, out)
-
     def end_of_input(self, out: Out) -> None:
-        self._settle_all(out)
+        self._tell(self._growth.settled(), out)
         super().end_of_input(out)
 
     def usage(self) -> Usage | None:

@@ -72,7 +72,8 @@ VENDORS = (
         119,
         "a text or arguments come whole with every event, or in pieces: the request decides, and no "
         "payload says (DashScope)",
-        "what begins as all before it is held until the next text tells; each word is told once",
+        "what begins as all before it is held until a text, or the last event, tells; none is lost or "
+        "told twice",
         (
             Case(
                 "dashscope",
