@@ -26,6 +26,14 @@ def piece(text: str, **fields: Any) -> dict[str, Any]:
     return {"type": "function.call.delta", **same, "arguments": text, **fields}
 
 
+def unsigned(text: str) -> dict[str, Any]:
+    """A piece that says a name and no id."""
+    return {"type": "function.call.delta", "name": "tides", "arguments": text}
+
+
+OTHER = piece("{}", id="fc_2", tool_call_id="jklmnopqr")
+
+
 def told(*payloads: dict[str, Any]) -> list[Any]:
     pipe = Normalizer(HERE, seed="tests")
     events = [event for payload in payloads for event in pipe.feed_payload(payload)]
@@ -64,7 +72,21 @@ def test_a_refusal_in_the_words_of_the_chat_wire_is_one_here_too():
         ([piece('{"a"'), piece(": 1}")], [{"a": 1}]),
         ([piece('{"a"'), piece(": 1}", tool_call_id="null")], [{"a": 1}]),  # found by its entry
         ([piece('{"a"'), piece(": 1}", id="fc_2")], [{"a": 1}]),  # its id stands for itself
-        ([piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr")], [{}, {"b": 2}]),
+        (
+            [piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr")],
+            [None],
+        ),  # one entry, two texts
+        ([piece(""), piece('{"b": 2}', tool_call_id="jklmnopqr")], [{"b": 2}]),  # its id changed
+        ([piece("", tool_call_id=""), piece('{"a": 1}')], [{"a": 1}]),  # its id came late
+        ([piece("", tool_call_id=None), piece('{"a": 1}')], [{"a": 1}]),
+        ([piece('{"a": "'), piece({}), piece('"}')], [None]),  # type: ignore[arg-type]
+        ([piece({"a": 1}), piece({"b": 2})], [{"a": 1, "b": 2}]),  # type: ignore[arg-type]
+        ([piece('{"a": 1'), unsigned(', "b": 2'), piece("}")], [None, None]),
+        ([piece('{"a": '), unsigned('{"b": 2}'), piece("}")], [None, None]),
+        ([piece(""), unsigned('{"b": 2}')], [None, None]),
+        ([piece('{"a": 1}'), unsigned('{"b": 2}')], [{"a": 1}, {"b": 2}]),
+        ([piece('{"a": 1}'), unsigned(""), unsigned('{"b": 2}')], [None, None, None]),
+        ([piece('{"a"'), OTHER, piece(": 1}", id="fc_2")], [None, None]),  # two calls' ids
         ([piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr", id="fc_2")], [{}, {"b": 2}]),
         ([piece({"a": 1})], [{"a": 1}]),  # type: ignore[arg-type]
         ([piece('{"a": 1}', name="tides"), piece("", name="winds")], [None]),  # two names
@@ -76,6 +98,14 @@ def test_a_refusal_in_the_words_of_the_chat_wire_is_one_here_too():
 def test_which_call_a_piece_belongs_to(pieces: list[Any], whole: list[Any]):
     calls = ends(told(*pieces, DONE))
     assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
+
+
+def test_the_last_of_the_ids_of_an_entry_is_that_of_its_call():
+    pipe = Normalizer(HERE, seed="tests")
+    pieces = (piece("", tool_call_id="first"), piece("{}", tool_call_id="last"), DONE)
+    (call,) = ends([event for payload in pieces for event in pipe.feed_payload(payload)])
+    assert (call.id, call.provenance.id_source) == ("last", "natural")
+    assert pipe.notes["call.id_changed"] == 1
 
 
 # --- what the provider runs -----------------------------------------------------------------------

@@ -279,19 +279,31 @@ class ConversationsParser(Parser):
 
     def _function(self, p: Function, out: Out) -> None:
         ids = [id for id in (p.tool_call_id, p.id) if id is not None and id not in _NO_ID]
-        call = next((self._functions[id] for id in ids if id in self._functions), None)
-        if call is None:
-            if not ids and not p.name:
-                return self.calls.astray()
+        held = [self._functions[id] for id in ids if id in self._functions]
+        if held:  # an entry is one call, whatever ids it is given
+            call = held[0]
+            if held[-1] is not call:
+                self._doubt_whose(held)
+            id = None if p.tool_call_id in _NO_ID else p.tool_call_id
+            self.calls.hear(call, out, id=id, field=_ID, name=p.name)
+        elif ids:
             call = self._begin(p, out)
-        elif p.tool_call_id in _NO_ID or p.tool_call_id == call.wire_id or p.tool_call_id is None:
-            self.calls.hear(call, out, name=p.name)
-        else:  # the entry is known, and this is not its call's id
+        elif p.name:
+            others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
+            if others and not (_begins(p.arguments) and all(map(self.calls.is_whole, others))):
+                self._doubt_whose([*others, call])
+        else:
+            return self.calls.astray()
         for id in ids:
             self._functions.setdefault(id, call)
         if p.arguments:
-            self.calls.append(call, p.arguments, out)
+            grow = self.calls.merge_object if self.even_objects else self.calls.append
+            grow(call, p.arguments, out)
+
+    def _doubt_whose(self, calls: list[Call]) -> None:
+        for call in calls:
+            self.calls.taint(call, "a piece came that does not say of which call it is")
 
     def _begin(self, p: Function, out: Out) -> Call:
         id = None if p.tool_call_id in _NO_ID else p.tool_call_id
@@ -301,8 +313,6 @@ class ConversationsParser(Parser):
         )
         echo = {"id": p.id, "agent_id": p.agent_id, "confirmation_status": p.confirmation_status}
         call.echo = {key: value for key, value in echo.items() if value is not None} or None
-        if id is not None:
-            self._functions[id] = call
         return call
 
     # --- what the provider runs -------------------------------------------------------------------
@@ -461,6 +471,11 @@ CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "document_url": _address,
     "tool_file": _file,
 }
+
+
+def _begins(text: str | None) -> bool:
+    """Can this be all that is said of a call: an object, or nothing?"""
+    return not text or text.lstrip()[:1] == "{"
 
 
 def _failure(message: Any, code: Any) -> Failure:
