@@ -118,6 +118,44 @@ def test_what_the_provider_runs_is_whole_and_answered_when_it_is_done():
     assert events[-1] == Finish("stop")
 
 
+def started(**fields: Any) -> dict[str, Any]:
+    return {"type": "tool.execution.started", "id": "x", "name": "web_search", **fields}
+
+
+EXECUTED = {"type": "tool.execution.done", "id": "x", "name": "web_search", "info": {}}
+
+
+@pytest.mark.parametrize("arguments", [None, "", "{}", "{ }", '{"q"', '{"q": {}'])
+def test_what_the_provider_runs_and_never_closes_is_broken(arguments: Any):
+    (broken,) = ends(told(started(arguments=arguments), DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "truncated")
+
+
+@pytest.mark.parametrize("arguments", ['{"q": {}}', {"q": {}}])
+def test_what_is_never_closed_and_cannot_go_on_is_told_with_a_note(arguments: Any):
+    pipe = Normalizer(HERE, seed="tests")
+    (call,) = ends(
+        pipe.feed_payload(started(arguments=arguments)) + pipe.feed_payload(DONE) + pipe.close()
+    )
+    assert call.arguments == {"q": {}}
+    assert pipe.notes["call.unclosed"] == 1
+
+
+@pytest.mark.parametrize("empty", [{}, {"arguments": ""}, {"arguments": None}])
+@pytest.mark.parametrize("given", ['{"q": 1}', {"q": 1}])
+def test_arguments_under_another_name_are_a_loss_and_not_nothing(given: Any, empty: Any):
+    (broken,) = ends(told(started(input=given, **empty), EXECUTED, DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
+
+
+def test_an_object_between_fragments_breaks_what_the_provider_runs():
+    delta = {"type": "tool.execution.delta", "id": "x", "name": "web_search"}
+    between = {**delta, "arguments": {}}
+    said = [started(arguments='{"q": "'), between, {**delta, "arguments": '"}'}, EXECUTED, DONE]
+    (broken,) = ends(told(*said))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
+
+
 def test_a_result_without_its_call_is_told_with_its_family():
     done = {"type": "tool.execution.done", "id": "x", "name": "web_search", "info": {"n": 1}}
     (result,) = [e for e in told(done, DONE) if isinstance(e, ProviderToolResult)]
@@ -149,6 +187,44 @@ def test_who_speaks_is_told_with_text_and_calls_and_follows_a_handoff():
         ("tool_call_start", "ag_0192b2"), *[("tool_call_delta", "ag_0192b2")] * 3,
         ("tool_call", "ag_0192b2"),
     ]  # fmt: skip
+
+
+def leaving(**fields: Any) -> dict[str, Any]:
+    said = {"id": "h", "previous_agent_id": "a", "previous_agent_name": "A", **fields}
+    return {"type": "agent.handoff.started", **said}
+
+
+def entering(**fields: Any) -> dict[str, Any]:
+    said = {"id": "h", "next_agent_id": "b", "next_agent_name": "B", **fields}
+    return {"type": "agent.handoff.done", **said}
+
+
+LEFT = {"previous_agent_id": "a", "previous_agent_name": "A"}
+ENTERED = {"next_agent_id": "b", "next_agent_name": "B"}
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        ([leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), entering(), entering()], [LEFT | ENTERED]),
+        ([leaving(), entering(), leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), leaving(previous_agent_id="c"), entering()], [None]),
+        ([entering()], [None]),  # half of it never came
+        ([entering(), entering()], [None]),
+        ([entering(), leaving()], [None]),
+        ([leaving(), entering(next_agent_id=5)], [None]),
+        ([leaving(), entering(next_agent_id=5), entering()], [None]),
+        ([leaving(previous_agent_name=["A"]), entering()], [None]),
+        ([leaving()], [LEFT]),  # the client is to make it
+        ([leaving(id=None), entering(id=None)] * 2, [LEFT | ENTERED] * 2),
+    ],
+)
+def test_a_handoff_is_one_call_and_has_both_its_halves(said: list[Any], whole: list[Any]):
+    calls = ends(told(*said, DONE))
+    assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
+    assert [c.id for c in calls if c.id[:4] != "syn_"] == ["h"] * bool(said[0]["id"])
 
 
 # --- the way back ---------------------------------------------------------------------------------
