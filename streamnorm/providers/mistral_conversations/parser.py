@@ -220,6 +220,7 @@ class ConversationsParser(Parser):
     CALL_TEXTS = ("arguments",)
     CALL_KEYS = ("tool_call_id", "id", *HANDED)
     CALL_WORDS = (b'"arguments"', b'"tool_call_id"')
+    ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "arguments": ("args.object", even.object_text),
         "tool_call_id": ("wire.shape_odd", even.number_text),
