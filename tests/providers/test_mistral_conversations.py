@@ -84,6 +84,7 @@ def test_a_refusal_in_the_words_of_the_chat_wire_is_one_here_too():
         ([piece('{"a": 1'), unsigned(', "b": 2'), piece("}")], [None, None]),
         ([piece('{"a": '), unsigned('{"b": 2}'), piece("}")], [None, None]),
         ([piece(""), unsigned('{"b": 2}')], [None, None]),
+        ([piece('{"a": 1}'), unsigned(', "b": 2}')], [None, None]),
         ([piece('{"a": 1}'), unsigned('{"b": 2}')], [{"a": 1}, {"b": 2}]),
         ([piece('{"a": 1}'), unsigned(""), unsigned('{"b": 2}')], [None, None, None]),
         ([piece('{"a"'), OTHER, piece(": 1}", id="fc_2")], [None, None]),  # two calls' ids
@@ -145,6 +146,11 @@ def test_what_is_never_closed_and_cannot_go_on_is_told_with_a_note(arguments: An
 @pytest.mark.parametrize("given", ['{"q": 1}', {"q": 1}])
 def test_arguments_under_another_name_are_a_loss_and_not_nothing(given: Any, empty: Any):
     (broken,) = ends(told(started(input=given, **empty), EXECUTED, DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
+
+
+def test_what_is_doubtful_and_never_closed_is_broken_for_its_doubt():
+    (broken,) = ends(told(started(input='{"q": 1}'), DONE))
     assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
 
 
@@ -225,6 +231,11 @@ def test_a_handoff_is_one_call_and_has_both_its_halves(said: list[Any], whole: l
     calls = ends(told(*said, DONE))
     assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
     assert [c.id for c in calls if c.id[:4] != "syn_"] == ["h"] * bool(said[0]["id"])
+
+
+def test_a_handoff_that_is_said_again_is_no_doubt_for_others():
+    handoff, call = ends(told(leaving(), entering(), piece('{"a": 1}'), entering(), DONE))
+    assert (handoff.arguments, call.arguments) == (LEFT | ENTERED, {"a": 1})
 
 
 # --- the way back ---------------------------------------------------------------------------------

@@ -80,13 +80,6 @@ def test_an_error_that_is_null_is_none(provider):
     assert events[-1].kind == "finish"
 
 
-def test_an_error_that_a_program_mentions_does_not_end_its_turn():
-    begun = sse({"type": "thread.started", "thread_id": "t", "error": ERROR})
-    body = begun + sse({"type": "turn.started"}) + sse({"type": "turn.completed", "usage": {}})
-    events, _ = piped("codex", [body.replace(b"data: ", b"").replace(b"\n\n", b"\n")])
-    assert events[-1].kind == "finish"
-
-
 def test_an_error_beside_the_end_breaks_the_calls_that_only_the_end_tells():
     piece = {"type": "function.call.delta", "id": "e", "tool_call_id": "t", "name": "pay"}
     body = sse({**piece, "arguments": "{}"})

@@ -149,7 +149,6 @@ class ClaudeCodeParser(AnthropicParser):
     END = "message_stop and the results of all calls, the next answer, or the result"
     MARKED = False
     CALLED = _RUN_THERE
-    ERRORS_AT = ()  # a program's own errors need not end the turn
     EVIDENCE = Evidence(
         "content_block_stop of its index, or its whole block in an assistant line",
         "nothing; the assistant line beside partial messages may be changed by the program",

@@ -178,7 +178,6 @@ class CodexParser(ResponsesParser):
     CALL_TEXTS = ()
     CALL_KEYS = ("item", "payload")
     CALL_WORDS = (b'"arguments"', b'"call_id"', b'"command"')
-    ERRORS_AT = ()  # a program's own errors need not end the turn
     QUIRKS = {}
 
     def __init__(self, *args: Any) -> None:
