@@ -113,6 +113,8 @@ class Parser:
     CALL_TEXTS: ClassVar[tuple[str, ...]] = ()
     CALL_KEYS: ClassVar[tuple[str, ...]] = ()
     CALL_WORDS: ClassVar[tuple[bytes, ...]] = ()
+    # Where a field that the wire does not have is an error, which a gateway has put there.
+    ERRORS_AT: ClassVar[tuple[str, ...]] = ()
     decode: ClassVar[Decode]
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
@@ -368,6 +370,9 @@ class Parser:
             return new
 
         data = even.change(data, complaint.path, changed)
+        known = not complaint.unknown or complaint.where not in self.ERRORS_AT
+        if dropped and not known and (error := self._plain(dropped[0])):
+            raise StreamFailed(_plain_failure(error))
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
         return data
@@ -444,7 +449,8 @@ class Parser:
 
 def _plain_failure(error: Any) -> Failure:
     said = error if isinstance(error, dict) else {"message": str(error)}
-    code = first_text(said.get("type"), said.get("code"))
+    number = said.get("code")
+    code = first_text(said.get("type"), str(number) if isinstance(number, int) else number)
     message = first_text(said.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamnorm import Conversation, Normalizer, normalize, provider
 from streamnorm.events import BrokenToolCall, Failed, ReasoningDelta, TextDelta, ToolCall
-from tests.conftest import RECORDINGS, load, run
+from tests.conftest import RECORDINGS, load, run, sse
 
 FOLDER = RECORDINGS / "dashscope"
 
@@ -208,6 +208,51 @@ def test_a_reason_makes_a_call_whole_and_a_cut_does_not():
 def test_a_call_that_is_whole_beside_its_reason_is_told_even_without_arguments():
     events = told(said("tool_calls", content="", tool_calls=call("{}")))
     assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{}]
+
+
+ERROR = {"code": "InternalError", "message": "Later."}
+END = said("tool_calls", content="", tool_calls=call('{"a": 1}'))
+END_OF_CHOICE = END["output"]["choices"][0]
+
+
+@pytest.mark.parametrize(
+    ("last", "failed"),
+    [
+        ({**END, **ERROR}, ("Later.", True, "InternalError")),
+        ({**END, "code": "InvalidParameter"}, ("InvalidParameter", False, "InvalidParameter")),
+        ({**END, "message": "Later."}, ("Later.", False, None)),
+        ({**END, "status_code": 500}, ("the provider reported an error", False, None)),
+        ({**END, "error": ERROR}, ("Later.", True, "InternalError")),
+        ({"output": {**END["output"], "error": ERROR}}, ("Later.", True, "InternalError")),
+        (
+            {"output": {"choices": [{**END_OF_CHOICE, "error": ERROR}]}},
+            ("Later.", True, "InternalError"),
+        ),
+        ({"output": {**END["output"], "error": "Later."}}, ("Later.", False, None)),
+    ],
+)
+def test_an_error_beside_or_inside_an_output_breaks_what_its_end_would_tell(
+    last: Any, failed: tuple[str, bool, str | None]
+):
+    events = told(said(content="", tool_calls=call('{"a": 1}')), last)
+    assert [e.reason for e in events if isinstance(e, BrokenToolCall)] == ["provider_error"]
+    assert not any(isinstance(e, ToolCall) for e in events)
+    assert events[-1] == Failed("provider_error", *failed)
+
+
+def test_an_event_that_is_named_an_error_is_one_whatever_it_says():
+    begun = sse(said(content="", tool_calls=call('{"a": 1}')))
+    for body in (b"", begun):
+        events = run("dashscope", [body + sse({"request_id": "r"}, "error")])
+        assert events[-1] == Failed("provider_error", "the provider reported an error")
+    events = run("dashscope", [begun + sse({**ERROR, "request_id": "r"}, "error")])
+    assert events[-1] == Failed("provider_error", "Later.", True, "InternalError")
+
+
+def test_words_that_all_is_well_are_no_error():
+    well = {"status_code": 200, "code": "Success", "message": "success"}
+    events = told({**END, **well})
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{"a": 1}]
 
 
 # --- the way back, and objects of the SDK ---------------------------------------------------------

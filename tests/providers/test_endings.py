@@ -224,3 +224,10 @@ def test_an_incomplete_response_closes_no_item_that_it_says_is_in_progress(statu
     details = {"status": "incomplete", "incomplete_details": {"reason": "wat"}, "output": [item]}
     events, _ = heard("openai_responses", GROWN + Responses.say("incomplete", response=details))
     assert fate(events) == ([told], ("finish", "other"))
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "mistral", "dashscope"])
+def test_an_end_mark_before_anything_else_is_an_answer_that_was_cut_off(provider):
+    events, notes = heard(provider, DONE)
+    assert [(e.kind, e.reason) for e in events[-1:]] == [("failed", "truncated")]
+    assert not notes

@@ -26,6 +26,14 @@ def piece(text: str, **fields: Any) -> dict[str, Any]:
     return {"type": "function.call.delta", **same, "arguments": text, **fields}
 
 
+def unsigned(text: str) -> dict[str, Any]:
+    """A piece that says a name and no id."""
+    return {"type": "function.call.delta", "name": "tides", "arguments": text}
+
+
+OTHER = piece("{}", id="fc_2", tool_call_id="jklmnopqr")
+
+
 def told(*payloads: dict[str, Any]) -> list[Any]:
     pipe = Normalizer(HERE, seed="tests")
     events = [event for payload in payloads for event in pipe.feed_payload(payload)]
@@ -64,7 +72,22 @@ def test_a_refusal_in_the_words_of_the_chat_wire_is_one_here_too():
         ([piece('{"a"'), piece(": 1}")], [{"a": 1}]),
         ([piece('{"a"'), piece(": 1}", tool_call_id="null")], [{"a": 1}]),  # found by its entry
         ([piece('{"a"'), piece(": 1}", id="fc_2")], [{"a": 1}]),  # its id stands for itself
-        ([piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr")], [{}, {"b": 2}]),
+        (
+            [piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr")],
+            [None],
+        ),  # one entry, two texts
+        ([piece(""), piece('{"b": 2}', tool_call_id="jklmnopqr")], [{"b": 2}]),  # its id changed
+        ([piece("", tool_call_id=""), piece('{"a": 1}')], [{"a": 1}]),  # its id came late
+        ([piece("", tool_call_id=None), piece('{"a": 1}')], [{"a": 1}]),
+        ([piece('{"a": "'), piece({}), piece('"}')], [None]),  # type: ignore[arg-type]
+        ([piece({"a": 1}), piece({"b": 2})], [{"a": 1, "b": 2}]),  # type: ignore[arg-type]
+        ([piece('{"a": 1'), unsigned(', "b": 2'), piece("}")], [None, None]),
+        ([piece('{"a": '), unsigned('{"b": 2}'), piece("}")], [None, None]),
+        ([piece(""), unsigned('{"b": 2}')], [None, None]),
+        ([piece('{"a": 1}'), unsigned(', "b": 2}')], [None, None]),
+        ([piece('{"a": 1}'), unsigned('{"b": 2}')], [{"a": 1}, {"b": 2}]),
+        ([piece('{"a": 1}'), unsigned(""), unsigned('{"b": 2}')], [None, None, None]),
+        ([piece('{"a"'), OTHER, piece(": 1}", id="fc_2")], [None, None]),  # two calls' ids
         ([piece("{}"), piece('{"b": 2}', tool_call_id="jklmnopqr", id="fc_2")], [{}, {"b": 2}]),
         ([piece({"a": 1})], [{"a": 1}]),  # type: ignore[arg-type]
         ([piece('{"a": 1}', name="tides"), piece("", name="winds")], [None]),  # two names
@@ -78,6 +101,14 @@ def test_which_call_a_piece_belongs_to(pieces: list[Any], whole: list[Any]):
     assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
 
 
+def test_the_last_of_the_ids_of_an_entry_is_that_of_its_call():
+    pipe = Normalizer(HERE, seed="tests")
+    pieces = (piece("", tool_call_id="first"), piece("{}", tool_call_id="last"), DONE)
+    (call,) = ends([event for payload in pieces for event in pipe.feed_payload(payload)])
+    assert (call.id, call.provenance.id_source) == ("last", "natural")
+    assert pipe.notes["call.id_changed"] == 1
+
+
 # --- what the provider runs -----------------------------------------------------------------------
 
 
@@ -86,6 +117,49 @@ def test_what_the_provider_runs_is_whole_and_answered_when_it_is_done():
     kinds = [event.kind for event in events]
     assert kinds.index("tool_call") + 1 == kinds.index("tool_result") < kinds.index("text_delta")
     assert events[-1] == Finish("stop")
+
+
+def started(**fields: Any) -> dict[str, Any]:
+    return {"type": "tool.execution.started", "id": "x", "name": "web_search", **fields}
+
+
+EXECUTED = {"type": "tool.execution.done", "id": "x", "name": "web_search", "info": {}}
+
+
+@pytest.mark.parametrize("arguments", [None, "", "{}", "{ }", '{"q"', '{"q": {}'])
+def test_what_the_provider_runs_and_never_closes_is_broken(arguments: Any):
+    (broken,) = ends(told(started(arguments=arguments), DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "truncated")
+
+
+@pytest.mark.parametrize("arguments", ['{"q": {}}', {"q": {}}])
+def test_what_is_never_closed_and_cannot_go_on_is_told_with_a_note(arguments: Any):
+    pipe = Normalizer(HERE, seed="tests")
+    (call,) = ends(
+        pipe.feed_payload(started(arguments=arguments)) + pipe.feed_payload(DONE) + pipe.close()
+    )
+    assert call.arguments == {"q": {}}
+    assert pipe.notes["call.unclosed"] == 1
+
+
+@pytest.mark.parametrize("empty", [{}, {"arguments": ""}, {"arguments": None}])
+@pytest.mark.parametrize("given", ['{"q": 1}', {"q": 1}])
+def test_arguments_under_another_name_are_a_loss_and_not_nothing(given: Any, empty: Any):
+    (broken,) = ends(told(started(input=given, **empty), EXECUTED, DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
+
+
+def test_what_is_doubtful_and_never_closed_is_broken_for_its_doubt():
+    (broken,) = ends(told(started(input='{"q": 1}'), DONE))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
+
+
+def test_an_object_between_fragments_breaks_what_the_provider_runs():
+    delta = {"type": "tool.execution.delta", "id": "x", "name": "web_search"}
+    between = {**delta, "arguments": {}}
+    said = [started(arguments='{"q": "'), between, {**delta, "arguments": '"}'}, EXECUTED, DONE]
+    (broken,) = ends(told(*said))
+    assert (broken.kind, broken.reason) == ("broken_tool_call", "conflict")
 
 
 def test_a_result_without_its_call_is_told_with_its_family():
@@ -119,6 +193,49 @@ def test_who_speaks_is_told_with_text_and_calls_and_follows_a_handoff():
         ("tool_call_start", "ag_0192b2"), *[("tool_call_delta", "ag_0192b2")] * 3,
         ("tool_call", "ag_0192b2"),
     ]  # fmt: skip
+
+
+def leaving(**fields: Any) -> dict[str, Any]:
+    said = {"id": "h", "previous_agent_id": "a", "previous_agent_name": "A", **fields}
+    return {"type": "agent.handoff.started", **said}
+
+
+def entering(**fields: Any) -> dict[str, Any]:
+    said = {"id": "h", "next_agent_id": "b", "next_agent_name": "B", **fields}
+    return {"type": "agent.handoff.done", **said}
+
+
+LEFT = {"previous_agent_id": "a", "previous_agent_name": "A"}
+ENTERED = {"next_agent_id": "b", "next_agent_name": "B"}
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        ([leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), entering(), entering()], [LEFT | ENTERED]),
+        ([leaving(), entering(), leaving(), entering()], [LEFT | ENTERED]),
+        ([leaving(), leaving(previous_agent_id="c"), entering()], [None]),
+        ([entering()], [None]),  # half of it never came
+        ([entering(), entering()], [None]),
+        ([entering(), leaving()], [None]),
+        ([leaving(), entering(next_agent_id=5)], [None]),
+        ([leaving(), entering(next_agent_id=5), entering()], [None]),
+        ([leaving(previous_agent_name=["A"]), entering()], [None]),
+        ([leaving()], [LEFT]),  # the client is to make it
+        ([leaving(id=None), entering(id=None)] * 2, [LEFT | ENTERED] * 2),
+    ],
+)
+def test_a_handoff_is_one_call_and_has_both_its_halves(said: list[Any], whole: list[Any]):
+    calls = ends(told(*said, DONE))
+    assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
+    assert [c.id for c in calls if c.id[:4] != "syn_"] == ["h"] * bool(said[0]["id"])
+
+
+def test_a_handoff_that_is_said_again_is_no_doubt_for_others():
+    handoff, call = ends(told(leaving(), entering(), piece('{"a": 1}'), entering(), DONE))
+    assert (handoff.arguments, call.arguments) == (LEFT | ENTERED, {"a": 1})
 
 
 # --- the way back ---------------------------------------------------------------------------------

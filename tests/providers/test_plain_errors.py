@@ -40,6 +40,56 @@ def test_an_error_that_only_the_name_of_its_event_calls_so_is_a_failure(provider
     )  # fmt: skip
 
 
+ENDS = {
+    "cohere": {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+    "anthropic": {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}},
+    "openai_responses": {
+        "type": "response.output_item.done",
+        "output_index": 0,
+        "item": {"type": "message", "id": "m", "role": "assistant", "content": []},
+    },
+    "gemini_interactions": {
+        "event_type": "interaction.completed",
+        "interaction": {"id": "i", "status": "completed"},
+    },
+    "gemini": {"candidates": [{"finishReason": "STOP", "index": 0}]},
+    "mistral_conversations": {"type": "conversation.response.done"},
+}
+ERROR = {"code": "e1", "message": "busy"}
+FAILED = [
+    *((provider, {**end, "error": ERROR}) for provider, end in ENDS.items()),
+    ("gemini_interactions", {**ENDS["gemini_interactions"],
+                             "interaction": {"id": "i", "status": "completed", "error": ERROR}}),
+    ("gemini", {"candidates": [{"finishReason": "STOP", "index": 0, "error": ERROR}]}),
+    ("mistral_conversations", {"type": "message.output.delta", "content": "Hi", "error": ERROR}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "payload"), FAILED)
+def test_an_error_in_a_payload_of_another_kind_is_a_failure(provider, payload):
+    rest = sse({"type": "message_stop"}) if provider == "anthropic" else b""
+    events, _ = piped(provider, [BEGINNINGS.get(provider, b"") + sse(payload) + rest])
+    assert events[-1] == Failed("provider_error", "busy", False, "e1")
+
+
+@pytest.mark.parametrize("provider", ["cohere", "anthropic", "mistral_conversations"])
+def test_an_error_that_is_null_is_none(provider):
+    rest = sse({"type": "message_stop"}) if provider == "anthropic" else b""
+    end = sse({**ENDS[provider], "error": None})
+    events, _ = piped(provider, [BEGINNINGS.get(provider, b"") + end + rest])
+    assert events[-1].kind == "finish"
+
+
+def test_an_error_beside_the_end_breaks_the_calls_that_only_the_end_tells():
+    piece = {"type": "function.call.delta", "id": "e", "tool_call_id": "t", "name": "pay"}
+    body = sse({**piece, "arguments": "{}"})
+    body += sse({"type": "conversation.response.done", "error": {"code": 429, "message": "busy"}})
+    events, _ = piped("mistral_conversations", [body])
+    assert [call.reason for call in broken_of(events)] == ["provider_error"]
+    assert calls_of(events) == []
+    assert events[-1] == Failed("provider_error", "busy", False, "429")
+
+
 def test_an_error_that_calls_itself_so_is_not_read_twice():
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
     for event in ("error", None):

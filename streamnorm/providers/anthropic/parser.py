@@ -198,6 +198,7 @@ class AnthropicParser(Parser):
     CALL_TEXTS = ("delta.partial_json",)
     CALL_KEYS: ClassVar[tuple[str, ...]] = ("index", "content_block")
     CALL_WORDS = (b'"partial_json"', b'"tool_use"')
+    ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "index": ("wire.shape_odd", even.integer)
     }

@@ -221,6 +221,7 @@ class CohereParser(Parser):
     CALL_TEXTS = ("delta.message.tool_calls.function.arguments",)
     CALL_KEYS = ("index",)
     CALL_WORDS = (b'"tool_calls"', b'"function"', b'"arguments"')
+    ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "delta.message.tool_calls": ("wire.shape_odd", _only_one),
         "delta.message.tool_calls.function.arguments": ("args.object", even.object_text),

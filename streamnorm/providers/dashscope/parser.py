@@ -62,6 +62,7 @@ class Part(Payload):
     finish_reason: str | None = None
     index: int | None = None
     logprobs: Any = None
+    error: Any = None
 
 
 class Output(Payload):
@@ -70,6 +71,7 @@ class Output(Payload):
     finish_reason: str | None = None
     search_info: Any = None
     audio: Any = None
+    error: Any = None
     # Known, and of no use to us.
     model_name: Any = None
 
@@ -84,6 +86,12 @@ class Answer(Payload):
     message: Any = None
     status_code: Any = None
     headers: Any = None
+
+
+class Told(Answer, kw_only=True):
+    """The usual one. Of any other, the name of its event may say what it is."""
+
+    output: Output
 
 
 class _Header(msgspec.Struct):
@@ -102,6 +110,8 @@ ITEMS = (
 # How codes begin of errors that pass.
 RETRYABLE = {"Throttling", "InternalError", "ServiceUnavailable", "SystemError", "RequestTimeOut",
              "ModelServingError", "ModelUnavailable"}  # fmt: skip
+# What stands where an error would, and is none.
+WELL = {"", "200", "ok", "success"}
 CACHED = (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",))
 REASONING = (("output_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
 
@@ -117,8 +127,8 @@ class DashScopeParser(ChatParser):
     END = "finish_reason"
     MARKED = False
     TYPE_FIELD = ""
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Answer).decode)
-    decode_all: ClassVar[Decode | None] = None
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Told).decode)
+    decode_all: ClassVar[Decode | None] = staticmethod(msgspec.json.Decoder(Answer).decode)
     EVIDENCE = Evidence(
         "",
         "nothing",
@@ -152,7 +162,8 @@ class DashScopeParser(ChatParser):
         return Heading(None, first_text(msgspec.json.decode(data, type=_Header).request_id))
 
     def means(self, payload: Any) -> bool:
-        return any(p is not None for p in (payload.output, payload.error, payload.code))
+        told = payload.output, payload.usage, payload.error
+        return any(p is not None for p in told) or _is_error(payload)
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         output = payload.get("output")
@@ -165,10 +176,12 @@ class DashScopeParser(ChatParser):
         )
 
     def _answer(self, p: Answer, out: Out) -> None:
-        if p.error is not None or (p.output is None and first_text(p.code)):
-            self._tell(self._growth.settled(), out)
-            raise StreamFailed(_failure(p.error, p))
         output = p.output or Output()
+        errors = (p.error, output.error, *(part.error for part in output.choices or ()))
+        error = next((error for error in errors if error is not None), None)
+        if error is not None or _is_error(p):
+            self._tell(self._growth.settled(), out)
+            raise StreamFailed(_failure(error, p))
         for at, part in enumerate(output.choices or ()):
             number = at if part.index is None else part.index
             self._choice(number)
@@ -229,12 +242,20 @@ class DashScopeParser(ChatParser):
             None, first_count(raw, *REASONING), raw,
         )  # fmt: skip
 
-    KINDS: ClassVar[dict[type, Handler]] = {Answer: _answer}
+    KINDS: ClassVar[dict[type, Handler]] = {Told: _answer, Answer: _answer}
+
+
+def _is_error(p: Answer) -> bool:
+    """A code or a message is one, unless it says that there is none."""
+    if not (p.code or p.message or p.status_code):
+        return False
+    failed = isinstance(p.status_code, int) and p.status_code >= 400
+    return failed or any(str(said or "").lower() not in WELL for said in (p.code, p.message))
 
 
 def _failure(error: Any, p: Answer) -> Failure:
     said = error if isinstance(error, dict) else {"code": p.code, "message": error or p.message}
-    code = first_text(said.get("code"))
+    code = str(said.get("code") or "") or None
     message = first_text(said.get("message"), code) or "the provider reported an error"
     passes = (code or "").partition(".")[0] in RETRYABLE
     return Failure("provider_error", message, code, passes)

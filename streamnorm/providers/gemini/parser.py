@@ -284,6 +284,7 @@ class GeminiParser(Parser):
         "candidates[].index",
     )
     CALL_WORDS = (b'"functionCall"', b'"partialArgs"', b'"args"')
+    ERRORS_AT = ("candidates[].error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "candidates": ("wire.shape_odd", even.wrapped),
         "candidates[].index": ("wire.shape_odd", even.integer),

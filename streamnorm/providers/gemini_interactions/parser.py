@@ -264,6 +264,7 @@ class InteractionsParser(Parser):
     CALL_TEXTS = ("delta.arguments", "step.arguments")
     CALL_KEYS = ("index",)
     CALL_WORDS = (b'"arguments"', b'_call"')
+    ERRORS_AT = ("error", "interaction.error")
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "index": ("wire.shape_odd", even.integer)
     }

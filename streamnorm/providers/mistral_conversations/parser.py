@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 
 from ...core import even
-from ...core.calls import FUNCTION, Call, Evidence, Kind
+from ...core.calls import FUNCTION, Call, Evidence, Kind, State
 from ...core.parser import (
     Decode,
     Failure,
@@ -155,6 +155,7 @@ FAMILIES = {
 }
 OTHER = "connector"  # what somebody has connected to an agent
 HANDOFF = "agent.handoff"
+HANDED = ("previous_agent_id", "previous_agent_name", "next_agent_id", "next_agent_name")
 _ID, _EXECUTED = "tool_call_id", "tool.execution"
 _TEXT = "arguments, JSON text"
 ITEMS = (
@@ -175,11 +176,21 @@ _HANDED = Kind("handoff", "provider", id_source="conflated")
 _CONFIRMED = Kind(OTHER, "provider")
 RETRYABLE = {"408", "429", "500", "502", "503", "504", "529"}
 _NO_ID = ("", "null")
+_MISNAMED = ("input", "args", "parameters")  # arguments elsewhere: here they may be the text …
+_NOTHING = (b'""', b"null")  # … where there is none
+_BRACES = "{} \t\r\n"  # all that there is of an empty object
 _OF_NO_CALL = ("message.", "conversation.", "agent.")  # how kinds begin that bring no arguments
 
 
 def _kind(name: str | None) -> Kind:
     return Kind(FAMILIES.get(name or "", OTHER), "provider", id_source="conflated")
+
+
+class _Handed(NamedTuple):
+    """A handoff, and what its beginning said."""
+
+    call: Call
+    said: dict[str, Any]
 
 
 class _Voice(NamedTuple):
@@ -207,8 +218,9 @@ class ConversationsParser(Parser):
         "at the end; what the provider runs, at tool.execution.done",
     )
     CALL_TEXTS = ("arguments",)
-    CALL_KEYS = ("tool_call_id", "id")
+    CALL_KEYS = ("tool_call_id", "id", *HANDED)
     CALL_WORDS = (b'"arguments"', b'"tool_call_id"')
+    ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "arguments": ("args.object", even.object_text),
         "tool_call_id": ("wire.shape_odd", even.number_text),
@@ -218,7 +230,7 @@ class ConversationsParser(Parser):
         super().__init__(*args)
         self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
         self._executed: dict[str, Call] = {}
-        self._handoffs: dict[str, tuple[Call, dict[str, Any]]] = {}
+        self._handoffs: dict[str, _Handed] = {}
         self._parts: dict[tuple[int | None, int | None], int] = {}
         self._agent: str | None = None  # who was handed the conversation
         self._usage: dict[str, Any] = {}
@@ -252,6 +264,13 @@ class ConversationsParser(Parser):
         held = (*self._functions.items(), *self._executed.items())
         return [call for key, call in held if key in keys] or None
 
+    def is_loss(
+        self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
+    ) -> bool:
+        if complaint.where in _MISNAMED and bytes(beside.get("arguments", b"")) in _NOTHING:
+            beside = {name: said for name, said in beside.items() if name != "arguments"}
+        return super().is_loss(complaint, value, beside)
+
     # the hot kind first
 
     def _message(self, p: Message, out: Out) -> None:
@@ -279,19 +298,31 @@ class ConversationsParser(Parser):
 
     def _function(self, p: Function, out: Out) -> None:
         ids = [id for id in (p.tool_call_id, p.id) if id is not None and id not in _NO_ID]
-        call = next((self._functions[id] for id in ids if id in self._functions), None)
-        if call is None:
-            if not ids and not p.name:
-                return self.calls.astray()
+        held = [self._functions[id] for id in ids if id in self._functions]
+        if held:  # an entry is one call, whatever ids it is given
+            call = held[0]
+            if held[-1] is not call:
+                self._doubt_whose(held)
+            id = None if p.tool_call_id in _NO_ID else p.tool_call_id
+            self.calls.hear(call, out, id=id, field=_ID, name=p.name)
+        elif ids:
             call = self._begin(p, out)
-        elif p.tool_call_id in _NO_ID or p.tool_call_id == call.wire_id or p.tool_call_id is None:
-            self.calls.hear(call, out, name=p.name)
-        else:  # the entry is known, and this is not its call's id
+        elif p.name:
+            others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
+            if others and not (_begins(p.arguments) and all(map(self.calls.is_whole, others))):
+                self._doubt_whose([*others, call])
+        else:
+            return self.calls.astray()
         for id in ids:
             self._functions.setdefault(id, call)
         if p.arguments:
-            self.calls.append(call, p.arguments, out)
+            grow = self.calls.merge_object if self.even_objects else self.calls.append
+            grow(call, p.arguments, out)
+
+    def _doubt_whose(self, calls: list[Call]) -> None:
+        for call in calls:
+            self.calls.taint(call, "a piece came that does not say of which call it is")
 
     def _begin(self, p: Function, out: Out) -> Call:
         id = None if p.tool_call_id in _NO_ID else p.tool_call_id
@@ -301,8 +332,6 @@ class ConversationsParser(Parser):
         )
         echo = {"id": p.id, "agent_id": p.agent_id, "confirmation_status": p.confirmation_status}
         call.echo = {key: value for key, value in echo.items() if value is not None} or None
-        if id is not None:
-            self._functions[id] = call
         return call
 
     # --- what the provider runs -------------------------------------------------------------------
@@ -317,14 +346,18 @@ class ConversationsParser(Parser):
             if p.agent_id:
                 self._executed[p.id or ""].echo = {"agent_id": p.agent_id}
         if p.arguments:
-            self.calls.extend(self._executed[p.id or ""], p.arguments, out)
+            self._run_with(self._executed[p.id or ""], p.arguments, out)
 
     def _execution_delta(self, p: ExecutionDelta, out: Out) -> None:
         call = self._executed.get(p.id or "")
         if call is None:
             self.calls.astray(p.id)
         elif p.arguments:
-            self.calls.extend(call, p.arguments, out)
+            self._run_with(call, p.arguments, out)
+
+    def _run_with(self, call: Call, text: str, out: Out) -> None:
+        grow = self.calls.merge_object if self.even_objects else self.calls.extend
+        grow(call, text, out)
 
     def _execution_done(self, p: ExecutionDone, out: Out) -> None:
         call = self._executed.get(p.id or "")
@@ -344,31 +377,55 @@ class ConversationsParser(Parser):
             "previous_agent_id": p.previous_agent_id,
             "previous_agent_name": p.previous_agent_name,
         }
-        self._hand(p.id, said, p.previous_agent_id or self._agent, p, out)
+        held = self._handoffs.get(p.id or "")
+        if held is None or not self._is_same(held, p.id, said, out):
+            self._hand(p.id, said, p.previous_agent_id or self._agent, p, out)
+
+    def _is_same(self, held: _Handed, id: str | None, said: dict[str, Any], out: Out) -> bool:
+        """Is its beginning said once more, be it over or not? Without an id it is another one's."""
+        if held.call.state >= State.CLOSED:
+            return bool(id)
+        same = self.calls.restarts(held.call, id, HANDOFF, out)
+        if same and said != held.said:
+            self.calls.taint(held.call, "its beginning was said twice, and differently")
+        return same
 
     def _hand(
         self, id: str | None, said: dict[str, Any], agent: str | None, seen: Any, out: Out
-    ) -> tuple[Call, dict[str, Any]]:
+    ) -> _Handed:
         call = self.calls.open(
             out, _HANDED, id=id, field="id", name=HANDOFF, seen=seen, agent=agent
         )
-        self._handoffs[id or ""] = call, said
-        return call, said
+        held = self._handoffs[id or ""] = _Handed(call, said)
+        return held
 
     def _handoff_done(self, p: HandoffDone, out: Out) -> None:
-        held = self._handoffs.pop(p.id or "", None) or self._hand(p.id, {}, self._agent, p, out)
-        self._handoffs.pop(p.id or "", None)
+        held = self._handoffs.get(p.id or "")
+        if held is None:
+            held = self._hand(p.id, {}, self._agent, p, out)
+            self.calls.taint(held.call, "its beginning never came")
         call, said = held
-        said |= {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
-        self.calls.append(call, json_text(said), out)
-        self.calls.close(call, out)
+        ending = {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
+        if call.state < State.CLOSED:
+            self.calls.append(call, json_text(said | ending), out)
+            self.calls.close(call, out)
+        elif call.state is State.OVER:  # said once more
+            self.calls.settle(call, json_text(said | ending), out)
         self._agent = p.next_agent_id or self._agent
 
     def end_of_calls(self, out: Out) -> None:
-        """A handoff that the client is to make has a beginning only."""
+        """A handoff that the client is to make has a beginning only. What the provider runs itself has
+        a closing mark: without it, only an object that cannot go on is whole."""
         for call, said in self._handoffs.values():
-            self.calls.append(call, json_text(said), out)
-        self._handoffs.clear()
+            if call.state < State.CLOSED:
+                self.calls.append(call, json_text(said), out)
+        for call in self._executed.values():
+            if call.state >= State.CLOSED or call.taint:
+                continue
+            if self.calls.is_whole(call) and call.raw.strip(_BRACES):
+                self.scribe.note("call.unclosed", call_id=call.id)
+            else:
+                self.calls.fail(call, "truncated", "the wire never closed this call", out)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -461,6 +518,11 @@ CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "document_url": _address,
     "tool_file": _file,
 }
+
+
+def _begins(text: str | None) -> bool:
+    """Can this be all that is said of a call: an object, or nothing?"""
+    return not text or text.lstrip()[:1] == "{"
 
 
 def _failure(message: Any, code: Any) -> Failure:

@@ -470,6 +470,8 @@ class ChatParser(Parser):
     def _done(self, out: Out) -> None:
         """No more comes. Choices beyond the first may lack a reason, as a proxy was seen to do."""
         heard = self._end_choices()
+        if not heard:
+            raise StreamFailed(Failure("truncated", "[DONE] came before any choice", None, True))
         if heard[0].reason is None and any(choice.reason for choice in heard):
             raise StreamFailed(Failure("truncated", "the first choice has no end", None, True))
         raise StreamOver

@@ -274,6 +274,7 @@ class ResponsesParser(Parser):
     CALL_TEXTS: ClassVar[tuple[str, ...]] = ("delta", "arguments", "input", "code")
     CALL_KEYS: ClassVar[tuple[str, ...]] = ("item_id", "output_index")
     CALL_WORDS: ClassVar[tuple[bytes, ...]] = (b'"arguments"', b'"call_id"')
+    ERRORS_AT = ("error",)
     QUIRKS = {
         "arguments": ("args.object", even.object_text),
         "output_index": ("wire.shape_odd", even.integer),
