@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
 from ..events import Event, Failed
+from ..framing.aws import event_frame
 from ..normalizer import Normalizer
+from ..providers import frames_around
 from .refusals import Gate
 from .sources import Item, Source
 from .summary import Tally
@@ -28,7 +30,7 @@ _CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or
 class Intake:
     """Between a source and its pipe."""
 
-    __slots__ = ("_calm", "_gate", "_pipe", "_record", "_recorder", "_source", "_tally")
+    __slots__ = ("_calm", "_gate", "_packed", "_pipe", "_record", "_recorder", "_source", "_tally")
 
     def __init__(
         self, source: Source, pipe: Normalizer, tally: Tally, record: str | os.PathLike[str] | None
@@ -37,6 +39,7 @@ class Intake:
         self._record = record
         self._recorder: Recorder | None = None
         self._gate: Gate | None = None
+        self._packed: dict[str, str] | None = None  # payloads are kept in these frames
         self._calm = False  # is nothing left to be found out, so that a chunk goes the short way?
 
     def open(self) -> None:
@@ -75,6 +78,8 @@ class Intake:
             self.open()
         if item is None:
             return self._feed_end()
+        if isinstance(item, dict):
+            item = self._framed(item)
         self._keep(item)
         if isinstance(item, dict):
             return self._pipe.feed_payload(item)
@@ -86,6 +91,14 @@ class Intake:
             )
         self._calm = (self._gate is None or self._gate.open) and not self._source.is_packed
         return self._pipe.feed(item)
+
+    def _framed(self, item: dict[str, Any]) -> Item:
+        """Events that hold another wire are put into their frames again, as a take keeps them so."""
+        if not self._tally.chunks and len(item) == 1:
+            self._packed = frames_around(item, self._pipe.provider)
+        if self._packed is None:
+            return item
+        return b"".join(event_frame(k, said, self._packed.get(k)) for k, said in item.items())
 
     def feed_rest(self, item: Item) -> int:
         """What follows the last event: recorded, and noted by the pipe. Returns its size."""

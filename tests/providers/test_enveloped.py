@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer, normalize
+from streamnorm import Normalizer, normalize, replay
 from streamnorm.events import Failed, Finish
 from streamnorm.framing.aws import write_frame
 from streamnorm.providers.detect import by_address
@@ -300,6 +300,14 @@ class TestDecoded:
         for provider in ("bedrock", "auto", "openai_chat"):
             events = self.told(provider, parts)
             assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+    @pytest.mark.parametrize("provider", ["bedrock", None])
+    def test_a_take_of_them_tells_the_same(self, provider, tmp_path):
+        body = payloads(TALK.bytes("anthropic"))
+        events = ({"chunk": {"bytes": data}} for data in body)
+        told = list(normalize(events, provider, record=tmp_path / "take"))
+        assert len(calls_of(told)) == 1
+        assert list(replay(tmp_path / "take")) == told
 
     def test_an_exception_behind_chunks(self):
         body = payloads(TALK.bytes("anthropic"))[:4]
