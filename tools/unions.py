@@ -266,7 +266,6 @@ LEFT: dict[str, str] = {
     "ollama:*.SystemOne*": "questions with answers to choose from: no stream",
     "huggingface-hub:*GrammarType": _DECLARED,
     # AWS
-    "botocore:bedrock-runtime.ResponseStream": "an envelope: the bytes inside are another wire's",
     "botocore:sagemaker-runtime.ResponseStream": "an envelope: the bytes inside are another wire's",
     "botocore:bedrock-runtime.InvokeModelWithBidirectionalStreamOutput": _VOICE,
     "botocore:bedrock-agent-runtime.*": _SESSIONS,

@@ -32,7 +32,7 @@ LATER = [
     ("openai", "openai.types.beta.AgentSessionEvent", "sessions of agents"),
     ("anthropic", "anthropic.types.beta.sessions.BetaManagedAgentsStreamSessionEvents", "sessions of"),
     ("google-genai", "google.genai.types.LiveServerMessage", "Gemini Live"),
-    ("botocore", "bedrock-runtime.ResponseStream", "envelope"),
+    ("botocore", "sagemaker-runtime.ResponseStream", "envelope"),
 ]  # fmt: skip
 
 
