@@ -15,6 +15,7 @@ from streamnorm import (
     Event,
     Failed,
     Finish,
+    Media,
     Normalizer,
     Provenance,
     ProviderToolResult,
@@ -53,6 +54,9 @@ def every_kind_is_handled(event: Event) -> str:
             return provider
         case TextDelta(text=text) | ReasoningDelta(text=text):
             return text
+        case Media(mime_type=mime_type, data=data):
+            assert_type(data, bytes | None)
+            return mime_type
         case ToolCallStart(id=id, name=name):
             return id + name
         case ToolCallDelta(call=call, text=text):
