@@ -266,7 +266,7 @@ async def test_stream_ids_cannot_be_guessed(make: Make) -> None:
     log = make()
     ids = {(await log.create(owner="ann")).stream for _ in range(50)}
     assert len(ids) == 50
-    assert all(len(id) == 43 for id in ids)  # 256 bits
+    assert all(len(id) == 64 for id in ids)  # 256 bits
 
 
 async def test_a_chat_has_one_stream_at_a_time(make: Make) -> None:

@@ -166,8 +166,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         _INTERACTIONS, "InteractionsParser",
         "without: CALL_TEXTS 'delta.arguments'",
     ): "a fragment without it is neither text nor an object, which is a loss as well",
-    (_INTERACTIONS, "InteractionsParser._step_stop", "always: p.index < self._before"): _UNASKED,
-    (_INTERACTIONS, "InteractionsParser._step_stop", "boundary: p.index < self._before"): _UNASKED,
     (
         _OPENING, "Opening.learn_heading",
         "never: at > 1 and block.startswith(head + data[:at])",
