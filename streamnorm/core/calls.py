@@ -160,7 +160,7 @@ class Calls:
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
         self._mint = mint
-        self.limits = self._limits = limits
+        self.limits = limits
         self._open: dict[int, Call] = {}  # not over yet, by ordinal
         self._ids: dict[tuple[int, str], Call] = {}
 
@@ -184,10 +184,10 @@ class Calls:
         source: IdSource | None = None, place: Any = None, agent: str | None = None,
     ) -> Call:  # fmt: skip
         """A new call was heard of. It starts as soon as it can be named and identified."""
-        if len(self.all) >= self._limits.calls:
-            raise LimitReached("calls", self._limits.calls)
-        if len(self._open) >= self._limits.open_calls:
-            raise LimitReached("open_calls", self._limits.open_calls)
+        if len(self.all) >= self.limits.calls:
+            raise LimitReached("calls", self.limits.calls)
+        if len(self._open) >= self.limits.open_calls:
+            raise LimitReached("open_calls", self.limits.open_calls)
         known = self._ids.get((choice, id)) if id and self.closes and place is not None else None
         if known is not None and known.state < CLOSED:  # what is not closed cannot be another
             self.void(known, out)
@@ -226,9 +226,9 @@ class Calls:
 
     def alias(self, call: Call, id: str) -> None:
         """One more id for a call that has one: it is found by both, and keeps the first."""
-        if len(id) > self._limits.id:
-            raise LimitReached("id", self._limits.id)
-        if len(self._ids) < self._limits.calls * 2:
+        if len(id) > self.limits.id:
+            raise LimitReached("id", self.limits.id)
+        if len(self._ids) < self.limits.calls * 2:
             self._ids.setdefault((call.choice, id), call)
         self._scribe.note("call.id_changed", call_id=call.id)
 
@@ -301,7 +301,7 @@ class Calls:
 
         The usual case is written out, as some wires say thousands of calls so (``make bench``).
         """
-        ordinal, size, limits, scribe = len(self.all), len(text), self._limits, self._scribe
+        ordinal, size, limits, scribe = len(self.all), len(text), self.limits, self._scribe
         arguments: Any = None
         if (
             id
@@ -398,7 +398,7 @@ class Calls:
 
     def doubt_next(self, choice: int, key: Any) -> None:
         """A call that begins under this id, or in this place, may have lost what came before."""
-        if key is not None and len(self._strays) < self._limits.calls:
+        if key is not None and len(self._strays) < self.limits.calls:
             self._strays.add((choice, key))
 
     def sizes(self) -> dict[int, int]:
@@ -453,7 +453,7 @@ class Calls:
         self._bound(max(held, default=0), self._told + sum(held))
 
     def _bound(self, size: int, total: int) -> None:
-        limits = self._limits
+        limits = self.limits
         if size > limits.arguments:
             raise LimitReached("arguments", limits.arguments)
         if total > limits.arguments_total:
@@ -500,10 +500,10 @@ class Calls:
 
     def _identify(self, call: Call, id: str, field: str | None, source: IdSource) -> None:
         """Natural beats conflated beats minted, and of two alike the last counts, until it is told."""
-        if len(id) > self._limits.id:
-            raise LimitReached("id", self._limits.id)
+        if len(id) > self.limits.id:
+            raise LimitReached("id", self.limits.id)
         known = self._ids.get((call.choice, id))
-        if known is None and len(self._ids) < self._limits.calls * 2:  # it may change all the time
+        if known is None and len(self._ids) < self.limits.calls * 2:  # it may change all the time
             self._ids[call.choice, id] = call
         if call.wire_id is not None:
             if call.state is not OVER and _RANK[source] < _RANK[call.source]:
@@ -525,8 +525,8 @@ class Calls:
         call.id, call.source, call.minted = self._mint.id(call.ordinal), "synthetic", True
 
     def _name(self, call: Call, name: str) -> None:
-        if len(call.name) + len(name) > self._limits.name:
-            raise LimitReached("name", self._limits.name)
+        if len(call.name) + len(name) > self.limits.name:
+            raise LimitReached("name", self.limits.name)
         if call.started:
             self._scribe.note("call.name_changed", call_id=call.id)
             call.renamed = True
@@ -754,7 +754,7 @@ class Calls:
         if call.latches and (value := self._as_sent(call, raw)) is not None:
             return value
         try:
-            value = parse(raw, max_depth=self._limits.depth)
+            value = parse(raw, max_depth=self.limits.depth)
         except Refused as refused:
             return refused
         return self._unwrapped(call, value) if type(value) is str and self.unwraps else value
@@ -762,7 +762,7 @@ class Calls:
     def _as_sent(self, call: Call, raw: str) -> Any:
         """Snapshots, which begin as objects, were assumed: is it one just as the fragments were sent?"""
         size = len(raw) + sum(call.latches)
-        if size > self._limits.arguments:
+        if size > self.limits.arguments:
             return None
         at, sent = 0, []
         for held in call.latches:
@@ -770,7 +770,7 @@ class Calls:
             at = held
         heard = "".join((*sent, raw[at:]))
         try:
-            value = parse(heard, max_depth=self._limits.depth)
+            value = parse(heard, max_depth=self.limits.depth)
         except Refused:
             return None
         self.replace(call, heard)
@@ -779,7 +779,7 @@ class Calls:
 
     def _unwrapped(self, call: Call, text: str) -> Any:
         try:
-            value = parse(text, max_depth=self._limits.depth)
+            value = parse(text, max_depth=self.limits.depth)
         except Refused:
             return text
         if type(value) is not dict:

@@ -17,9 +17,9 @@ payload names: those calls, or all open ones, are tainted (``core.calls``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, Union
 
 import msgspec
 
@@ -35,7 +35,8 @@ from .media import Gallery, Shown
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
-    "StreamOver", "count", "field_of", "first_count", "first_text", "items_of", "plain", "plainly",
+    "StreamOver", "count", "decoder_of", "field_of", "first_count", "first_text", "items_of", "plain",
+    "plainly", "silent_kinds",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -296,10 +297,10 @@ class Parser:
         says anything twice.
         """
         named = self.calls_named(payload) if isinstance(payload, dict) else None
+        worded = any(word in data for word in self.CALL_WORDS)
         if named is not None and all(call.state is State.OVER for call in named):
-            garbled = any(word in data for word in self.CALL_WORDS) and even.says_twice(data)
-            named = None if garbled else named
-        if named is None or any(word in data for word in self.CALL_WORDS):
+            named = None if worded and even.says_twice(data) else named
+        if named is None or worded:
             self.calls.lost = True  # also for a call that begins only now
         for call in self.calls.unfinished() if named is None else named:
             self.calls.taint(call, why)
@@ -466,6 +467,22 @@ def _is_near(kind: str, tags: frozenset[str]) -> bool:
     from difflib import get_close_matches
 
     return bool(get_close_matches(kind[:80], tags, 1, 0.94))
+
+
+def decoder_of(kinds: Iterable[type]) -> Decode:
+    """What decodes any payload of a table of kinds, into the one that its tag names."""
+    decode: Decode = msgspec.json.Decoder(Union[tuple(kinds)]).decode  # noqa: UP007  of a table
+    return decode
+
+
+def silent_kinds(
+    tags: Iterable[str], base: type[msgspec.Struct], handler: Handler
+) -> dict[type, Handler]:
+    """Kinds that are known, and of which nothing is told."""
+    return {
+        msgspec.defstruct(tag, (), bases=(base,), tag=tag, tag_field="type", gc=False): handler
+        for tag in tags
+    }
 
 
 def plainly(data: bytes) -> Any:

@@ -101,14 +101,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     framing: str = "SSE"
     lines: bool = False  # its payloads, without their frames, are lines of JSON and no events
     content_type: str = "text/event-stream"
-    container: str = (
-        "messages"  # the field of a request that holds the entries; a dot leads into it
-    )
+    container: str = "messages"  # the field of a request with the entries; a dot leads into it
     tools: bool = True  # it calls tools; else they are a matter of its text
     also: tuple[str, ...] = ()  # more wires under this name; the first payload tells which
-    inside: tuple[
-        str, ...
-    ] = ()  # wires that may come in its envelope, each told under its own name
+    inside: tuple[str, ...] = ()  # wires that may be in its envelope, told under their own names
     telemetry: str = ""  # what OpenTelemetry's conventions call it, if not by its name
 
     # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
@@ -128,9 +124,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     sdk_modules: tuple[str, ...] = ()
     sdk_fields: tuple[str, ...] = ()
     sdk_frames: tuple[Frame, ...] = ()  # of those that may hold another wire
-    sdk_objects: str = (
-        ""  # the module whose ``payload_of`` makes payloads of objects that are no models
-    )
+    sdk_objects: str = ""  # the module whose ``payload_of`` makes payloads of what is no model
 
     refusals: Refusals = Refusals()
     demo: str = "parallel_calls"  # the take that shows it best

@@ -26,6 +26,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 from zlib import crc32
@@ -48,6 +49,7 @@ EXCEPTION, ERROR, BROKEN = ":exception", ":error", ":broken"
 PRELUDE = 12  # two lengths and their checksum …
 AROUND = PRELUDE + 4  # … and with the checksum of the whole: no frame is shorter
 TEXT = 7  # the type of a header that is a text
+MOST_WAITING = 64  # events that may be a payload or text; so many of which none is known are text
 HEADINGS = 64  # different headers that are remembered; a stream has about six
 
 Value: TypeAlias = bool | int | str | bytes | UUID
@@ -291,7 +293,7 @@ class Envelopes(EventStream):
         if inner and self._knows is not None and self._knows(inner):
             return [*self._settled(_Whole), self._put(payload)]
         self._waiting.append(payload)
-        return []
+        return [] if len(self._waiting) < MOST_WAITING else self._settled(Around)
 
     def _settled(self, kind: type[Around]) -> list[bytes]:
         """It is decided what these events hold: those that wait for it."""
@@ -402,7 +404,8 @@ def event_frame(name: str, body: Any, raw: str | None = "") -> bytes:
     """
     data = body.get(raw) if raw and isinstance(body, dict) else None
     if isinstance(data, str):
-        data = base64.b64decode(data)
+        with suppress(ValueError):  # what is no base64 is no body: told as the event that it is
+            data = base64.b64decode(data, validate=True)
     payload = data if isinstance(data, bytes) else json_bytes(plain_values(body))
     kind = "exception" if raw is None else "event"
     return write_frame({":message-type": kind, f":{kind}-type": name}, payload)

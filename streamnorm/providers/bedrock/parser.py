@@ -548,8 +548,8 @@ class BedrockParser(Parser):
     def _agent_text(self, p: Chunk, out: Out) -> None:
         """There is no end mark: once something was said, the end of the body is the end."""
         try:
-            data = base64.b64decode(p.bytes or "", validate=True)
-        except ValueError:
+            data = base64.b64decode(p.bytes, validate=True)  # type: ignore[arg-type]
+        except (TypeError, ValueError):  # none, or no base64
             return self.unknown({"chunk": p.bytes}, "text", out)
         self.reason = self.reason or "stop"
         self._say(data, out)

@@ -26,14 +26,15 @@ from msgspec import Raw
 from ...core import even
 from ...core.calls import Call, Evidence, Kind
 from ...core.parser import (
-    Decode,
     Failure,
     Handler,
     Heading,
     StreamFailed,
     StreamOver,
+    decoder_of,
     first_text,
     items_of,
+    silent_kinds,
 )
 from ...events import Event, TextDelta
 from ...framing import Framer
@@ -226,7 +227,8 @@ class ClaudeCodeParser(AnthropicParser):
         self.calls.end_turn(out, self.reason)
 
     def _unanswered(self) -> bool:
-        return any(call.id not in self._answered for call in self.calls.all)
+        # From the last one, which is usually answered last: asked at every result.
+        return any(call.id not in self._answered for call in reversed(self.calls.all))
 
     # --- whole messages -------------------------------------------------------------------------
 
@@ -389,26 +391,12 @@ def _exact_blocks(message: bytes) -> list[bytes]:
         return []
 
 
-def _kinds() -> dict[type, Handler]:
-    silent = {
-        msgspec.defstruct(tag, (), bases=(_Line,), tag=tag, tag_field="type", gc=False):
-            ClaudeCodeParser._silent
-        for tag in KNOWN
-    }  # fmt: skip
-    return {**ClaudeCodeParser.KINDS, **silent}
-
-
-def _any_of(kinds: Any) -> Any:
-    union: Any = None
-    for kind in kinds:
-        union = kind if union is None else union | kind
-    return union
-
-
 # What is inside of ``stream_event``.
 INNER: dict[type, Handler] = {**AnthropicParser.KINDS, MessageStop: ClaudeCodeParser._message_stop}
-ClaudeCodeParser.KINDS = _kinds()
-_decode: Decode = msgspec.json.Decoder(_any_of(ClaudeCodeParser.KINDS)).decode
-ClaudeCodeParser.decode = staticmethod(_decode)
+ClaudeCodeParser.KINDS = {
+    **ClaudeCodeParser.KINDS,
+    **silent_kinds(KNOWN, _Line, ClaudeCodeParser._silent),
+}
+ClaudeCodeParser.decode = staticmethod(decoder_of(ClaudeCodeParser.KINDS))
 
 PARSER = ClaudeCodeParser

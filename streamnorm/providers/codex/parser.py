@@ -23,15 +23,16 @@ from msgspec import Raw
 
 from ...core.calls import Evidence, Kind
 from ...core.parser import (
-    Decode,
     Failure,
     Handler,
     Heading,
     StreamFailed,
     StreamOver,
     count,
+    decoder_of,
     first_text,
     plain,
+    silent_kinds,
 )
 from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Unrecognized, Usage
@@ -438,24 +439,10 @@ def _failure(error: Any) -> Failure:
     return Failure("provider_error", message, code, code in RETRYABLE)
 
 
-def _kinds() -> dict[type, Handler]:
-    silent = {
-        msgspec.defstruct(tag, (), bases=(_Line,), tag=tag, tag_field="type", gc=False):
-            CodexParser._silent
-        for tag in KNOWN
-    }  # fmt: skip
-    return {**CodexParser.KINDS, **silent}
-
-
-def _any_of(kinds: Any) -> Any:
-    union: Any = None
-    for kind in kinds:
-        union = kind if union is None else union | kind
-    return union
-
-
-CodexParser.KINDS = _kinds()
-_decode: Decode = msgspec.json.Decoder(_any_of(CodexParser.KINDS)).decode
-CodexParser.decode = staticmethod(_decode)
+CodexParser.KINDS = {
+    **CodexParser.KINDS,
+    **silent_kinds(KNOWN, _Line, CodexParser._silent),
+}
+CodexParser.decode = staticmethod(decoder_of(CodexParser.KINDS))
 
 PARSER = CodexParser

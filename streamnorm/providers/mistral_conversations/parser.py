@@ -260,9 +260,9 @@ class ConversationsParser(Parser):
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         if str(payload.get("type")).startswith(_OF_NO_CALL):
             return []
-        keys = payload.get("tool_call_id"), payload.get("id")
-        held = (*self._functions.items(), *self._executed.items())
-        return [call for key, call in held if key in keys] or None
+        keys = {key for name in ("tool_call_id", "id") if isinstance(key := payload.get(name), str)}
+        held = (self._functions, self._executed)
+        return [calls[key] for calls in held for key in keys if key in calls] or None
 
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]

@@ -33,6 +33,7 @@ from ...core.parser import (
     StreamOver,
     Word,
     count,
+    decoder_of,
     field_of,
     first_text,
     items_of,
@@ -1147,14 +1148,7 @@ def _lane_and(handler: Handler) -> Handler:
 P.KINDS = {TextPiece: P._text_piece, ArgumentsPiece: P._arguments_piece, **payload_types(ROWS)}
 
 
-def _any_of(kinds: Any) -> Any:
-    union: Any = None
-    for kind in kinds:
-        union = kind if union is None else union | kind
-    return union
-
-
-P.decode = staticmethod(msgspec.json.Decoder(_any_of(P.KINDS)).decode)
+P.decode = staticmethod(decoder_of(P.KINDS))
 
 
 ITEMS = tuple(tool.item for tool in TOOLS)
