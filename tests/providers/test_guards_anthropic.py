@@ -46,3 +46,59 @@ def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other()
 def test_an_error_is_told_in_its_words(error: Any, message: str, code: str | None):
     events = heard(a_start(), {"type": "error", "error": error})
     assert events[-1] == Failed("provider_error", message, False, code)
+
+
+# --- what could not be read: whose was it? ---------------------------------------------------------
+
+
+def said_twice(index: int, *inner: str) -> bytes:
+    """A delta that says one field of its inside twice, the second time as no text."""
+    said = ",".join(f'"{key}":{value}' for key, value in zip(inner[::2], inner[1::2], strict=True))
+    delta = f'{{"type":"content_block_delta","index":{index},"delta":{{{said}}}}}'
+    return b"data: " + delta.encode() + b"\n\n"
+
+
+def said(*frames: Any) -> list[tuple[str, str]]:
+    body = b"".join(frame if isinstance(frame, bytes) else sse(frame) for frame in frames)
+    return calls_in(traced("anthropic", body)[0])
+
+
+TWO_OPEN = (a_start(), a_start(1, "B", "b"), a_delta(WHOLE), a_delta(WHOLE, 1))
+TWO_STOPS = (a_stop(), a_stop(1), *A_CLOSE)
+JSON = ("type", '"input_json_delta"')
+TEXT = ("type", '"text_delta"')
+UNKNOWN = {"type": "content_block_delta", "delta": {"type": "new_delta"}}
+
+
+def test_a_payload_that_says_a_field_twice_breaks_only_the_open_call_whose_place_it_names():
+    odd = said_twice(1, *JSON, "partial_json", '" "', "partial_json", "7")
+    assert said(*TWO_OPEN, odd, *TWO_STOPS) == [("pay", WHOLE), ("b", "conflict!")]
+
+
+def test_a_text_that_is_said_twice_in_a_place_of_no_call_harms_none():
+    odd = said_twice(5, *TEXT, "text", '"a"', "text", "7")
+    assert said(*TWO_OPEN, odd, *TWO_STOPS) == [("pay", WHOLE), ("b", WHOLE)]
+
+
+def test_words_of_a_call_said_twice_in_a_place_of_no_call_may_be_of_any_open_one():
+    odd = said_twice(5, *JSON, "partial_json", '" "', "partial_json", "7")
+    assert said(*TWO_OPEN, odd, *TWO_STOPS) == [("pay", "conflict!"), ("b", "conflict!")]
+
+
+def test_a_kind_that_we_do_not_know_with_words_of_a_call_elsewhere_harms_none_that_is_open():
+    odd = {**UNKNOWN, "index": 5, "delta": {"type": "new_delta", "partial_json": WHOLE}}
+    assert said(*TWO_OPEN, odd, *TWO_STOPS) == [("pay", WHOLE), ("b", WHOLE)]
+
+
+@pytest.mark.parametrize(
+    ("odd", "empty"),
+    [
+        ({**UNKNOWN, "index": 5, "delta": {"type": "new_delta", "partial_json": "{"}}, "conflict!"),
+        (UNKNOWN, "conflict!"),
+        ({**UNKNOWN, "index": 5}, ""),
+    ],
+    ids=["words of a call", "no place", "another place"],
+)
+def test_a_call_that_begins_after_a_loss_and_looks_empty_may_not_be(odd: Any, empty: str):
+    later = (a_start(9, "C", "c"), a_stop(9), *A_CLOSE)
+    assert said(odd, *later) == [("c", empty)]
