@@ -218,6 +218,19 @@ def test_an_interruption_leaves_no_trace_on_the_task():
     on_jumping_loop(job)
 
 
+def test_a_cancellation_that_a_task_has_outlived_is_not_taken_for_one_of_now():
+    async def job() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)
+        assert reason_of(await events_of(chat(Wire(HALF), idle=5))) == "idle"
+        assert task.uncancel() == 0
+
+    on_jumping_loop(job)
+
+
 class CancelledMeanwhile(Wire):
     """Somebody cancels the reader in the moment in which its time is up."""
 

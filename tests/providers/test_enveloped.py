@@ -322,6 +322,20 @@ class TestDecoded:
         events = self.told("bedrock", [{"trace": {"trace": {}}}, {"chunk": {"bytes": b"{no"}}])
         assert (text_of(events), events[-1].kind) == ("{no", "finish")
 
+    @pytest.mark.parametrize(
+        ("event", "passed_on"),
+        [
+            ({"chunk": {"bytes": "&&&"}}, {"chunk": "&&&"}),
+            ({"chunk": {"bytes": 5}}, {"chunk": None}),
+            ({"chunk": {"bytes": None}}, {"chunk": None}),
+            ({"PayloadPart": {"Bytes": "&&&"}}, {"Bytes": "&&&"}),
+        ],
+    )
+    def test_bytes_that_are_no_base64_are_passed_on_and_say_nothing(self, event, passed_on):
+        events = self.told("bedrock", [event])
+        assert [e.kind for e in events] == ["stream_start", "unrecognized", "failed"]
+        assert (events[1].payload, events[2].reason) == (passed_on, "protocol")
+
 
 @pytest.mark.parametrize(
     "said",
@@ -346,6 +360,15 @@ def test_the_text_of_an_agent_is_told_exactly_whatever_it_begins_with(said):
         pipe = Normalizer("bedrock", seed="tests")
         events = [e for piece in rechunked(body, sizes) for e in pipe.feed(piece)] + pipe.close()
         assert events == expected
+
+
+def test_what_may_be_a_payload_or_text_waits_for_63_more_and_is_text_then():
+    pipe = Normalizer("bedrock", seed="tests")
+    said = b'{"n": 1}'
+    assert [e for _ in range(63) for e in pipe.feed(chunk(said))] == []
+    assert text_of(pipe.feed(chunk(said))) == said.decode() * 64
+    assert text_of(pipe.feed(chunk(said))) == said.decode()  # it is decided for all that come
+    assert pipe.close() == [Finish("stop")]
 
 
 def test_what_an_agent_said_before_an_exception_is_told():

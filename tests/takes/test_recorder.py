@@ -453,6 +453,33 @@ def test_a_process_that_ends_leaves_all_that_came(tmp_path, how):
     assert not take.finished
 
 
+FORKED = """
+import os, sys, threading
+from streamnorm.takes.writer import WRITER
+
+class Owner:
+    def __init__(self):
+        self.flushed = threading.Event()
+    def flush(self):
+        self.flushed.set()
+    def unlock(self):
+        pass
+
+before = Owner()
+WRITER.soon(before)  # from here on it has a thread, which a fork leaves behind
+child = os.fork()
+if child == 0:
+    mine = Owner()
+    WRITER.soon(mine)
+    os._exit(0 if mine.flushed.wait(20) else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_in_a_forked_process_what_waits_is_written_by_a_thread_of_its_own():
+    assert subprocess.run([sys.executable, "-c", FORKED], check=False, timeout=60).returncode == 0
+
+
 # --- when it is written ---------------------------------------------------------------------------
 
 
