@@ -359,6 +359,69 @@ def test_a_call_that_was_open_when_it_was_cut_is_broken_where_no_copy_says_it_ag
     ]
 
 
+def told_after(cursor: str, *payloads: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What a new pipe tells of calls and results: each call's fate and arguments, or the result."""
+    pipe = Normalizer(after=cursor)
+    events = [event for payload in payloads for event in pipe.feed_payload(payload)] + pipe.close()
+    kinds = ("tool_call", "broken_tool_call", "tool_result")
+    return [
+        (e.kind, getattr(e, "arguments", getattr(e, "output", None)))
+        for e in events
+        if e.kind in kinds
+    ]
+
+
+def at(index: int | None, payload: dict[str, Any]) -> dict[str, Any]:
+    """The same in another place, or in none."""
+    return {k: v for k, v in {**payload, "output_index": index}.items() if v is not None}
+
+
+@pytest.mark.parametrize(
+    ("index", "fate"),
+    [(0, "broken_tool_call"), (1, "tool_call"), (2, "tool_call"), (None, "broken_tool_call")],
+)
+def test_without_a_copy_only_what_began_in_a_place_behind_the_cut_is_whole(
+    index: int | None, fate: str
+):
+    said = (added(4), piece(5, '{"a":1}'), done(6, ""))
+    told = told_after("openai_responses:resp_1:3:1", *(at(index, p) for p in said), end(7))
+    assert [kind for kind, _ in told] == [fate]
+
+
+def ended_with(number: int, *items: dict[str, Any]) -> dict[str, Any]:
+    response = {**created(0)["response"], "status": "completed", "output": list(items)}
+    return {**end(number), "response": response}
+
+
+def test_the_end_says_all_of_a_call_whose_beginning_came_before_the_cut():
+    item = {**added(0)["item"], "arguments": '{"a":1}', "status": "completed"}
+    said = (piece(4, '":1}'), ended_with(5, item))
+    assert told_after("openai_responses:resp_1:3:1", *said) == [("tool_call", {"a": 1})]
+
+
+def test_the_end_says_no_call_again_that_was_told_before_the_cut():
+    item = {**added(0)["item"], "arguments": '{"a":1}', "status": "completed"}
+    assert told_after("openai_responses:resp_1:3:1", ended_with(5, item)) == []
+
+
+def test_the_end_says_the_output_of_a_call_that_was_added_behind_the_cut_and_never_done():
+    output = {"type": "function_call_output", "id": "o_1", "call_id": "call_1", "output": "ok"}
+    item = {**added(0)["item"], "arguments": '{"a":1}', "status": "completed"}
+    begun = {**at(1, added(5)), "item": {**output, "output": ""}}
+    said = (done(4, '{"a":1}'), begun, ended_with(6, item, output))
+    assert told_after("openai_responses:resp_1:3:2", *said) == [
+        ("tool_call", {"a": 1}), ("tool_result", "ok"),
+    ]  # fmt: skip
+
+
+def test_an_item_in_an_earlier_place_does_not_take_back_how_many_have_begun():
+    pipe = Normalizer("openai_responses")
+    first = {**created(1), "type": "response.in_progress"}
+    for payload in [created(0), first, at(4, added(2)), at(2, added(3))]:
+        pipe.feed_payload(payload)
+    assert pipe.cursor == "openai_responses:resp_1:3:5"
+
+
 def test_a_new_pipe_sees_the_hole_before_its_first_event():
     second = Normalizer(after="openai_responses:resp_1:3:1")
     second.feed_payload(added(9))

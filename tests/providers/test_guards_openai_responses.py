@@ -10,6 +10,7 @@ from msgspec import UNSET
 from streamnorm.events import (
     BrokenToolCall,
     Event,
+    Failed,
     ProviderToolResult,
     ReasoningDelta,
     ToolCall,
@@ -20,7 +21,7 @@ from streamnorm.events import (
     Usage,
 )
 from streamnorm.providers.openai_responses.items import TOOLS
-from tests.conftest import text_of
+from tests.conftest import sse, text_of, traced
 from tests.providers.streams import Responses, end, fate, heard
 
 R = Responses
@@ -879,3 +880,45 @@ def test_a_call_that_was_cut_goes_back_where_the_provider_runs_it_and_all_of_it_
 ):
     (call,) = [e for e in told(R.done(item, 0), OVER) if isinstance(e, BrokenToolCall)]
     assert call.echo == (item if goes_back else UNSET)
+
+
+@pytest.mark.parametrize(("character", "goes_back"), [(b"?", True), (b"\xff", False)])
+def test_a_call_that_was_cut_goes_back_only_if_all_bytes_of_its_item_could_be_read(
+    character: bytes, goes_back: bool
+):
+    item = {"type": "mcp_call", "id": "fa", "name": "f", "arguments": ONE, "status": "incomplete"}
+    begun = R.added({**item, "arguments": "", "status": "in_progress"})
+    grown = R.say("mcp_call_arguments.delta", delta=ONE, output_index=0, item_id="fa")
+    done = R.done({**item, "error": "?"}).replace(b"?", character)
+    (call,) = [e for e in told(begun, grown, done, OVER) if isinstance(e, BrokenToolCall)]
+    assert (call.reason, call.echo) == (CUT, {**item, "error": "?"} if goes_back else UNSET)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        ("boom", "boom", None),
+        ({"message": "boom", "code": "e1"}, "boom", "e1"),
+        ({"code": "e1"}, "e1", "e1"),
+        (7, "the provider reported an error", None),
+    ],
+)
+def test_an_error_is_told_in_its_words(error: Any, message: str, code: str | None):
+    assert told(sse({"type": "error", "error": error}))[-1] == (
+        Failed("provider_error", message, False, code)
+    )
+
+
+def test_a_response_that_begins_again_in_no_lane_is_not_the_one_of_a_lane():
+    first = R.say("created", response={"id": "r", "model": "m"}, stream_id="a")
+    events = traced("openai_responses", first + R.CREATED + R.text("Hi."))[0]
+    assert [e.kind for e in events] == ["stream_start", "failed"]
+    assert events[-1].reason == "protocol"
+    assert events[-1].error.startswith("responses of several lanes share this connection")
+
+
+@pytest.mark.parametrize("lane", [{}, {"stream_id": "a"}])
+def test_a_response_that_begins_again_in_its_lane_goes_on(lane: dict[str, str]):
+    first = R.say("created", response={"id": "r", "model": "m"}, **lane)
+    events = traced("openai_responses", first + first + R.text("Hi.") + OVER)[0]
+    assert (text_of(events), end(events)) == ("Hi.", STOPPED)

@@ -889,9 +889,8 @@ class ResponsesParser(Parser):
             self._refused = self._refused or any(refusals)
 
     def _began_here(self, tool: Tool | None, item: dict[str, Any], index: int) -> bool:
-        """Was a call of this item heard over this connection?"""
-        is_call = tool is not None and "call" in tool.role
-        return tool is not None and is_call and self._places.has_item(tool.type, item, index)
+        """Was anything of this call or output heard over this connection?"""
+        return tool is not None and self._places.has_item(tool.type, item, index)
 
     def _reconcile_call(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
@@ -934,8 +933,7 @@ class ResponsesParser(Parser):
 
     def _error(self, p: _Error, out: Out) -> None:
         said = p.error if isinstance(p.error, dict) else {}
-        plain = p.error if isinstance(p.error, str) else None
-        raise StreamFailed(_failure({"code": p.code, "message": p.message or plain, **said}))
+        raise StreamFailed(_failure({"code": p.code, "message": p.message or p.error, **said}))
 
     def _keepalive(self, p: Any, out: Out) -> None:
         self.scribe.note("wire.keepalive")
