@@ -369,6 +369,10 @@ class Calls:
         for call in self.unfinished(choice):
             TABLE["end", call.state](self, call, reason, out)
 
+    def end(self, call: Call, reason: FinishReason, out: Out) -> None:
+        """This one counts now, or never: the wire says so before the turn has ended."""
+        TABLE["end", call.state](self, call, reason, out)
+
     def _doubt_for_the_nameless(self, choice: int | None) -> None:
         """Text of a call that was never named is text that no call claims."""
         for call in self.unfinished(choice):

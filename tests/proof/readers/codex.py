@@ -18,23 +18,22 @@ from tests.proof.readers.said import Heard, Reading, name_in, sound_object, text
 class Step(NamedTuple):
     """One type of item: where its input is, of what types, and when that is said."""
 
-    fields: dict[str, tuple[type, ...]]
+    fields: dict[str, type]
     early: bool = False
     name: str = ""  # the field that has its name; else it is called as its type
 
 
 MAYBE = type(None)
 STEPS = {
-    "command_execution": Step({"command": (str,)}, True),
-    "file_change": Step({"changes": (list,)}),
-    "mcp_tool_call": Step({"arguments": (dict, MAYBE)}, True, "tool"),
+    "command_execution": Step({"command": str}, True),
+    "file_change": Step({"changes": list}),
+    "mcp_tool_call": Step({"arguments": dict}, True, "tool"),
     "collab_tool_call": Step(
-        {"sender_thread_id": (str,), "receiver_thread_ids": (list,), "prompt": (str, MAYBE)}, True,
-        "tool",
+        {"sender_thread_id": str, "receiver_thread_ids": list, "prompt": str}, True, "tool"
     ),
-    "web_search": Step({"query": (str,), "action": (dict, MAYBE)}),
-    "todo_list": Step({"items": (list,)}),
-}  # fmt: skip
+    "web_search": Step({"query": str, "action": dict}),
+    "todo_list": Step({"items": list}),
+}
 TOOLS = {kind: tool._replace(runs_on="provider") for kind, tool in openai_responses.TOOLS.items()}
 
 
@@ -116,13 +115,13 @@ class Turn:
 
 def call_in(step: Step, kind: str, item: dict[str, Any]) -> Heard | None:
     """The call of an item whose whole input is there."""
-    first = next(iter(step.fields))
-    fits = all(isinstance(item.get(f), (*types, MAYBE)) for f, types in step.fields.items())
-    if first not in item or not fits or not isinstance(item[first], step.fields[first]):
+    if not all(isinstance(item.get(f), (kind, MAYBE)) for f, kind in step.fields.items()):
         return None
     arguments = {f: item[f] for f in step.fields if item.get(f) is not None}
-    if first == "arguments":
+    if "arguments" in step.fields and "arguments" in item:  # it may say that there are none
         arguments = item["arguments"] or {}
+    elif not arguments:
+        return None
     name = name_in(item.get(step.name)) if step.name else kind
     if not name or not sound_object(arguments):
         return None
