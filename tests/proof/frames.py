@@ -25,6 +25,7 @@ class Payload(NamedTuple):
     word: str = ""  # data that is a word: [DONE]
     error: bool = False  # the framing itself says that this is an error
     rough: Any = None  # what can be made of bytes that are no UTF-8: only good for a place
+    id: str = ""  # what stands beside it
 
 
 class Twice(dict[str, Any]):
@@ -82,7 +83,7 @@ def sse(body: bytes) -> list[Payload]:
 
 def _event(block: list[bytes]) -> list[Payload]:
     data: list[bytes] = []
-    event = ""
+    event = id = ""
     for line in block:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -90,6 +91,8 @@ def _event(block: list[bytes]) -> list[Payload]:
             data.append(value)
         elif field == b"event":
             event = value.decode("utf-8", "replace")
+        elif field == b"id":
+            id = value.decode("utf-8", "replace")
         elif field == b"error":
             return [Payload(parsed(value), event, error=True)]
     if not data:
@@ -100,7 +103,7 @@ def _event(block: list[bytes]) -> list[Payload]:
     if not said.strip():
         return []
     value = parsed(said)
-    return [Payload(value, event, rough=roughly(said) if value is UNREAD else None)]
+    return [Payload(value, event, rough=roughly(said) if value is UNREAD else None, id=id)]
 
 
 # --- one JSON value per line ------------------------------------------------------------------

@@ -7,8 +7,9 @@
     handoff   = agent.handoff.started(id) -> agent.handoff.done(id)
 
 A function call says its id and name with every piece, and has no closing mark: the end of the response
-closes it. What the provider runs itself is closed, and answered, by ``tool.execution.done``. There is no
-word for how a response ended. Who speaks is an agent's id; a handoff says who is next.
+closes it. What the provider runs itself is closed, and answered, by ``tool.execution.done``. An entry that
+is over is told once, however often it is said. There is no word for how a response ended. Who speaks is
+an agent's id; a handoff says who is next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import msgspec
 
 from ...core import even
 from ...core.calls import FUNCTION, Call, Evidence, Kind, State
+from ...core.media import Shown
 from ...core.parser import (
     Decode,
     Failure,
@@ -36,7 +38,8 @@ from ...core.parser import (
     first_text,
 )
 from ...core.row import Item
-from ...events import Citation, Event, Media, ReasoningDelta, TextDelta, Usage
+from ...events import Citation, Event, ReasoningDelta, TextDelta, Usage
+from ...text.media import UNTOLD
 from ...text.written import json_text
 
 __all__ = ["HANDOFF", "ITEMS", "PARSER", "ConversationsParser"]
@@ -230,6 +233,7 @@ class ConversationsParser(Parser):
         super().__init__(*args)
         self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
         self._executed: dict[str, Call] = {}
+        self._answered: set[int] = set()  # executions whose results were told
         self._handoffs: dict[str, _Handed] = {}
         self._parts: dict[tuple[int | None, int | None], int] = {}
         self._agent: str | None = None  # who was handed the conversation
@@ -291,6 +295,9 @@ class ConversationsParser(Parser):
         kind = str(said.get("type", "text"))
         if (say := CHUNKS.get(kind)) is not None:
             say(said, voice, out)
+        elif (shown := MEDIA.get(kind)) is not None:
+            place = said.get("file_id") or said.get(kind)  # each is whole: no other goes on with it
+            self.show(out, shown(said), place=str(place), agent=voice.agent)
         elif chunk is not None:
             super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
 
@@ -306,7 +313,7 @@ class ConversationsParser(Parser):
             id = None if p.tool_call_id in _NO_ID else p.tool_call_id
             self.calls.hear(call, out, id=id, field=_ID, name=p.name)
         elif ids:
-            call = self._begin(p, out)
+            call = self._unnamed_yet(p, out) or self._begin(p, out)
         elif p.name:
             others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
@@ -319,6 +326,15 @@ class ConversationsParser(Parser):
         if p.arguments:
             grow = self.calls.merge_object if self.even_objects else self.calls.append
             grow(call, p.arguments, out)
+
+    def _unnamed_yet(self, p: Function, out: Out) -> Call | None:
+        """The one call that has a name, and neither an id nor text yet: these may be its ids."""
+        bare = [c for c in self.calls.unfinished() if c.field == _ID and c.wire_id is None]
+        if len(bare) != 1 or bare[0].fragments or p.name not in (None, "", bare[0].name):
+            return None
+        id = None if p.tool_call_id in _NO_ID else p.tool_call_id
+        self.calls.hear(bare[0], out, id=id, field=_ID)
+        return bare[0]
 
     def _doubt_whose(self, calls: list[Call]) -> None:
         for call in calls:
@@ -338,6 +354,8 @@ class ConversationsParser(Parser):
 
     def _execution_start(self, p: ExecutionStart, out: Out) -> None:
         held = self._executed.get(p.id or "")
+        if p.id and held is not None and held.state is State.OVER:
+            return self.scribe.note("call.start_repeated", call_id=held.id)
         if not self.calls.restarts(held, p.id, p.name, out):
             agent = p.agent_id or self._agent
             self._executed[p.id or ""] = self.calls.open(
@@ -365,6 +383,9 @@ class ConversationsParser(Parser):
             if not call.fragments:
                 self.calls.append(call, "{}", out)  # it is over, and was run without any
             self.calls.close(call, out)
+            if call.ordinal in self._answered:
+                return
+            self._answered.add(call.ordinal)
         family = _kind(p.name).family
         self.calls.result(
             out, p.info, id=p.id, family=family, call=call, echo={"info": p.info} if p.info else {}
@@ -493,20 +514,18 @@ def _reference(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
     out.append(Citation(voice.part, chunk))
 
 
-def _address(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+def _address(chunk: dict[str, Any]) -> Shown:
     said = chunk.get(chunk["type"])
     url = first_text(said.get("url") if isinstance(said, dict) else said)
-    type_ = guess_type(url or "")[0] or "application/octet-stream"
-    out.append(Media(voice.part, type_, None, url, 0, chunk, voice.agent))
+    type_ = guess_type(url)[0] if url else None
+    return Shown(f"content/{chunk['type']}", chunk, None, url, type_, echo=chunk)
 
 
-def _file(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+def _file(chunk: dict[str, Any]) -> Shown:
     """A file that a tool has made: it is fetched by its id."""
     name = first_text(chunk.get("file_name")) or f"file.{chunk.get('file_type')}"
     type_ = guess_type(name)[0] or guess_type(f"file.{chunk.get('file_type')}")[0]
-    out.append(
-        Media(voice.part, type_ or "application/octet-stream", None, None, 0, chunk, voice.agent)
-    )
+    return Shown("content/tool_file", chunk, type=type_, usually=UNTOLD, echo=chunk)
 
 
 CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
@@ -514,6 +533,8 @@ CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "thinking": _thinking,
     "reference": _reference,
     "tool_reference": _reference,
+}
+MEDIA: dict[str, Callable[[dict[str, Any]], Shown]] = {
     "image_url": _address,
     "document_url": _address,
     "tool_file": _file,
