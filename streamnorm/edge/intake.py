@@ -7,6 +7,7 @@ and refused if it grows too much when it is unpacked. No waiting here, and no cl
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
@@ -71,6 +72,11 @@ class Intake:
                 self._recorder.chunk(item)
             return self._pipe.feed(item)
         return self._feed_slowly(item)
+
+    def straight(self) -> Callable[[bytes], list[Event]] | None:
+        """The pipe itself, if a chunk is only to be counted: nothing is left to be found out about
+        the body, and nobody records it."""
+        return self._pipe.feed if self._calm and self._recorder is None else None
 
     def _feed_slowly(self, item: Item | None) -> list[Event]:
         if not self._source.ready:

@@ -31,7 +31,7 @@ from .intake import Intake
 from .reading import IDLE, Reading
 from .runtime import spawn
 from .sources import Item, Source, as_item, is_transport, source_of
-from .summary import Tally
+from .summary import PIECES, Tally
 from .timer import Timer, TimeUp
 from .watch import OnAsyncio, Watch, watch_for
 
@@ -43,10 +43,12 @@ if TYPE_CHECKING:
 __all__ = ["Picked", "Stream", "normalize"]
 
 T = TypeVar("T")
-# The watch, the source's own next, the timer, the tally, and its pieces by kind.
+# The watch, the source's own next, the timer, the tally and its counts, and the pipe if chunks
+# may go straight to it.
 Usual: TypeAlias = tuple[
-    OnAsyncio, Callable[[], Coroutine[Any, Any, Any]], Timer, Tally, dict[type[Event], int]
-]
+    OnAsyncio, Callable[[], Coroutine[Any, Any, Any]], Timer, Tally, Counter[type[Event]],
+    Callable[[bytes], list[Event]] | None,
+]  # fmt: skip
 
 _NOT_YET: Any = None  # there was no read yet that could tell
 CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
@@ -129,10 +131,12 @@ class Stream:
 
     async def __anext__(self) -> Event:
         queue = self._queue
+        if queue:
+            return queue.popleft()
         since = None  # the last read ended without an event, at this time
-        while not queue and self._free:  # the usual read: one coroutine between reader and source
+        while self._free:  # the usual read: one coroutine between reader and source
             self._free = False
-            watch, pull, timer, tally, pieces = self._usual
+            watch, pull, timer, tally, counts, straight = self._usual
             waiting = False
             try:
                 if timer.deadline is not None:
@@ -140,9 +144,7 @@ class Stream:
                 step = pull()
                 try:
                     waiting = step.send(None)
-                except (
-                    StopIteration
-                ) as there:  # at hand: nobody waits, and there is nothing to watch
+                except StopIteration as there:  # at hand: nobody waits, there is nothing to watch
                     item = there.value
                 else:
                     item = await watch.wait(step, waiting)
@@ -157,16 +159,24 @@ class Stream:
                 break
             self._free = not self._closing  # a source may have swallowed its interruption
             try:
-                events = self._feed(item)
-                if len(events) == 1:
+                if straight is not None and type(item) is bytes:
+                    tally.chunks += 1
+                    tally.bytes += len(item)
+                    events = straight(item)
+                else:
+                    events = self._feed(item)
+                if events:
+                    timer.waited = 0.0
                     event = events[0]
-                    kind = type(event)
-                    if kind in pieces:  # one that says nothing more than itself
-                        pieces[kind] += 1
+                    if len(events) == 1 and type(event) in PIECES:  # says no more than itself
+                        counts[type(event)] += 1
                         tally.last = time.monotonic()
-                        timer.waited = 0.0
                         return event
-                self._hear(events)
+                    tally.hear(events)
+                    queue.extend(events)
+                    if tally.end is None and self._free:
+                        return queue.popleft()
+                    self._free = False
             except (NoteRaised, ProviderError) as objection:
                 self._object(objection)
             except BaseException as error:
@@ -178,6 +188,9 @@ class Stream:
                 since = now
             if not self._free:
                 await self._fill()
+                break
+            if queue:
+                break
         if not queue:
             await self._fill()
             if not queue:
@@ -410,8 +423,10 @@ class Stream:
         if self._usual is _NOT_YET and isinstance(self._watch, OnAsyncio):
             pull = self._source.puller()
             if pull is not None:
-                self._usual = self._watch, pull, self._timer, self._tally, self._tally.pieces
-                self._timer.connected = True
+                timer, tally = self._timer, self._tally
+                timer.connected = True
+                straight = self._intake.straight()
+                self._usual = self._watch, pull, timer, tally, tally.counts, straight
         return self._usual is not _NOT_YET
 
     def _heed(self) -> None:
