@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -28,7 +28,7 @@ from ..takes.redact import secrets_in_headers, secrets_in_url
 from ..text.written import json_bytes
 from .reading import IDLE, Reading
 from .refusals import BODY, refusal
-from .sources import Facts, Item, Source, is_transport, source_of
+from .sources import Facts, Item, Source, Tap, is_transport, source_of
 from .stream import Stream
 
 if TYPE_CHECKING:
@@ -243,9 +243,9 @@ class Connection(Source):
         self._method, self._request = "GET", {"headers": self._headers}
         self._asked = _rest_of(self._url, self.provider, Cursor.read(cursor))
 
-    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
+    def tap(self) -> Tap | None:
         # One that resumes looks at each end of a body itself.
-        return self._body.puller() if self._body and not self._resumes else None
+        return self._body.tap() if self._body and not self._resumes else None
 
     async def aclose(self) -> None:
         try:
