@@ -66,7 +66,7 @@ ROOMS = (
          "events", "what a page reads, and what it posts back"),
     Room("", "telemetry",
          "events", "spans and metrics"),
-    Room("testing", "http script .",
+    Room("testing", "http websocket script .",
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),

@@ -33,6 +33,7 @@ from .stream import Stream
 
 if TYPE_CHECKING:
     from ..limits import Limits
+    from ..takes.recorder import Recorder
 
 __all__ = ["connect"]
 
@@ -89,8 +90,6 @@ def connect(
             async for call in stream.calls(): ...
     """
     url, name = _where(url_or_provider, provider)
-    if resumes and record is not None:
-        raise UsageError("a take is of one connection: use record= or resumes=, not both")
     if after is not None:
         name = Cursor.read(after, None if name == AUTO else name).provider
     source = Connection(
@@ -175,6 +174,7 @@ class Connection(Source):
         self.closable = False  # until something is open
         self.attempts = 0
         self._pipe: Normalizer | None = None
+        self._recorder: Recorder | None = None
         self._resumes = resumes
         if after is not None:
             self._ask_for_rest(after)
@@ -192,6 +192,9 @@ class Connection(Source):
 
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
+
+    def recorded_by(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     def claim(self, error: Exception) -> None:
         if self._body is not None:
@@ -236,6 +239,9 @@ class Connection(Source):
             if lost is not None:
                 raise lost from error
             return None
+        finally:  # if there is nothing of it, that the last one was left is in the take as well
+            if self._recorder is not None:
+                self._recorder.leg(self.facts.headers, self.facts.secrets)
         return item if item is not None else await self._rest(lost)
 
     def _ask_for_rest(self, cursor: str) -> None:

@@ -61,6 +61,7 @@ class Intake:
                 secrets=facts.secrets,
                 status=facts.status,
             )
+            self._source.recorded_by(self._recorder)
 
     def feed(self, item: Item | None) -> list[Event]:
         """A chunk, a payload or, as None, the end. Raises ``ProviderError`` if it is no stream."""

@@ -35,6 +35,7 @@ from .runtime import in_thread, unwind
 
 if TYPE_CHECKING:
     from ..normalizer import Normalizer
+    from ..takes.recorder import Recorder
 
 __all__ = [
     "Facts", "Item", "Source", "Tap", "as_item", "facts_of", "is_transport", "source_of",
@@ -139,6 +140,9 @@ class Source:
 
     def feeds(self, pipe: Normalizer) -> None:
         """What is read goes to this pipe: one that can be resumed asks it where it is."""
+
+    def recorded_by(self, recorder: Recorder) -> None:
+        """What is read is recorded so: one that is resumed says where."""
 
     def claim(self, error: Exception) -> None:
         """Note on what it raised whose it is."""
