@@ -125,9 +125,6 @@ def examine(
         return Verdict([Find("raised", f"{type(error).__name__}: {str(error)[:200]}")])
     reading = reader(wire)(body)
     finds = [*misshapen(events), *invented(events, body, said, reading)]
-    if options.get("on_bad_event") == "skip" and not reading.calls:
-        # the reader skips nothing: it cannot say how often a damaged body repeats a call
-        finds = [find for find in finds if find.kind != "twice"]
     if dice is not None:
         again = told(wire, chunked(dice, body), **options)
         if again != events:
