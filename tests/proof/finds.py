@@ -113,8 +113,8 @@ def step(kind: str, index: int = 0, **fields: Any) -> Payload:
     return {"event_type": f"step.{kind}", "index": index, **fields}
 
 
-def step_start(**more: Any) -> Payload:
-    return step("start", step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
+def step_start(at: int = 0, **more: Any) -> Payload:
+    return step("start", at, step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
                                **more})  # fmt: skip
 
 
@@ -715,6 +715,21 @@ FINDS: dict[str, Find] = {
         "openai_chat",
         ({"choices": [{"index": 0, "delta": {"tool_calls": [named(WHOLE)], "function_call": {
             "name": "pay", "arguments": WHOLE}}}]}, chat(finish="tool_calls"), DONE)),
+    "an item that is done under the id of another, and the final list has both": (
+        "openai_responses",
+        (item("added", "file_search_call", 2), item("done", "file_search_call", 2, id="it_2", queries=["q"]),
+         over({"type": "function_call", "id": "it_0", "call_id": "A", "name": "pay", "arguments": WHOLE},
+              {"type": "file_search_call", "id": "it_1", "queries": ["other"], "status": "completed"},
+              {"type": "file_search_call", "id": "it_2", "queries": ["q"], "status": "completed"}))),
+    "a start without a step, in the place of another call": (
+        "gemini_interactions",
+        (step_start(id="B"), step_start(at=1), step("start", delta={"type": "arguments_delta", "arguments": "{"}),
+         step("delta", 1, delta={"type": "arguments_delta", "arguments": WHOLE}),
+         step("delta", delta={"type": "arguments_delta", "arguments": "}"}), step("stop", 1))),
+    "chat: arguments after the end of a call that was {} at once": (
+        "openai_chat",
+        (chat(named("{}")), chat(finish="tool_calls"), chat(entry('{"to": ')), chat(entry('"me"}')),
+         chat(finish="tool_calls"), DONE)),
     "gemini: a name alone after the values of a call that was not ended": (
         "gemini",
         (called(name="pay", willContinue=True),

@@ -559,6 +559,11 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (chat(named('{"to"')), chat(named(WHOLE, "b", "B", 1)), chat(entry(None, 0, id="B")),
          chat(entry(':"me"}')), *STOP),
         [("pay", WHOLE), ("b", WHOLE)]),
+    "arguments after the end of a call that was {}": (
+        (chat(named("{}")), chat(finish="tool_calls"), chat(entry(WHOLE)), *STOP), DOUBTED),
+    "arguments after {} and a reason that stands beside it": (
+        (chat(named("{}"), finish="stop"), chat(entry('{"to":'), finish="stop"),
+         chat(entry('"me"}'), finish="stop"), *STOP), PAID),
     "a call in the old field and in the new one is one": (
         (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), None, '"me"}'), *STOP),
         [("pay", WHOLE)]),
@@ -886,6 +891,11 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a call of another id in the item and the place of one that was told": (
         (r_item("added"), r_item("done", WHOLE), r_item("added", call_id="B", name="b"),
          r_item("done", WHOLE, call_id="B", name="b"), r_over()), [("pay", WHOLE), ("b", WHOLE)]),
+    "a final list that has the item that was done in the place of another": (
+        (*searched()[:1], *searched(id="ws_2")[1:],
+         r_over(*(searched(id=id)[1]["item"] | {"action": {"query": q}}
+                  for id, q in (("ws_1", "other"), ("ws_2", "q"))))),
+        [("web_search", '{"query": "q"}')]),
     "a usual piece after all was said": (
         (r_item("added"), r_delta('{"to"'), r_delta(':"me"}'), r_said(WHOLE), r_delta(" "),
          r_item("done", ""), r_over()), DOUBTED),

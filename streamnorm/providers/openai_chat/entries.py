@@ -232,14 +232,19 @@ class Choice:
             self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
 
     def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
-        """Can this be the same call? Text has no closing brace: after the end it is none of it."""
+        """Can this be the same call?"""
         of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
         if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
             self._calls.taint(call, "it is said to be of two kinds")
-        elif it.text and self.reason is not None and call.kind is CUSTOM:
+        elif it.text and self.reason is not None and self._is_over(call):
             self._calls.taint(call, "text came for it after the end")
         if it.text:
             self._goes_on()
+
+    def _is_over(self, call: Call) -> bool:
+        """Text has no closing brace, and {} may stand for what is to come: after a word for the end
+        nothing is of it, unless that stood beside a piece, as it then may stand on every chunk."""
+        return call.kind is CUSTOM or (not self.beside and self._calls.may_go_on(call))
 
     def _goes_on(self) -> None:
         """Some say a normal reason on every chunk or after each call: what follows needs its own."""

@@ -176,7 +176,7 @@ class Places:
         if not call.name and not adding:  # whether they are one, only a copy of the text can say
             self._calls.taint(call, "arguments of another item came in its place")
             return call
-        if call.name and call.wire_id == call_id:
+        if call.name and (call.wire_id == call_id or (final and call.wire_id == item_id)):
             return call
         # Another item in its place: a gateway that changes ids, or that uses one place for all?
         same = not adding and call.state < State.CLOSED and call.name == name
