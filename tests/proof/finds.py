@@ -82,6 +82,9 @@ def over(*output: Any, kind: str = "completed", **more: Any) -> Payload:
     }
 
 
+CREATED: Payload = {"type": "response.created", "response": {"id": "r"}}
+
+
 def numbered(events: dict[float, Payload]) -> tuple[Payload, ...]:
     """Events with their sequence numbers, in the order in which they come."""
     return tuple({**e, "sequence_number": int(n)} for n, e in events.items() if isinstance(e, dict))
@@ -110,8 +113,8 @@ def step(kind: str, index: int = 0, **fields: Any) -> Payload:
     return {"event_type": f"step.{kind}", "index": index, **fields}
 
 
-def step_start(**more: Any) -> Payload:
-    return step("start", step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
+def step_start(at: int = 0, **more: Any) -> Payload:
+    return step("start", at, step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
                                **more})  # fmt: skip
 
 
@@ -680,6 +683,72 @@ FINDS: dict[str, Find] = {
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),
+    "a search without its field, made doubtful by a hole": (
+        "openai_responses",
+        numbered({1: item("added", "file_search_call"), 5: item("done", "file_search_call"), 6: over()})),
+    "a search without its field, begun and done after a hole": (
+        "openai_responses",
+        numbered({1: event("in_progress"), 5: item("done", "file_search_call"), 6: over()})),
+    "a hosted item that is added and done twice": (
+        "openai_responses",
+        (item("added", "web_search_call"), item("done", "web_search_call", action={"query": "q"}),
+         item("added", "web_search_call"), item("done", "web_search_call", action={"query": "q"}), over())),
+    "a usual piece after all was said": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.delta", delta='{"to":'),
+         event("function_call_arguments.delta", delta='"me"}'),
+         event("function_call_arguments.done", arguments=WHOLE),
+         event("function_call_arguments.delta", delta="}"), function("done", ""), over())),
+    "a response that ends under another id, and a call that is not closed": (
+        "openai_responses",
+        (CREATED, function("added", ""), event("function_call_arguments.delta", delta=WHOLE),
+         over(id="other"))),
+    "a response that ends under another id, and has a call that nobody heard of": (
+        "openai_responses",
+        (CREATED, over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay",
+                        "arguments": WHOLE, "status": "completed"}, id="other"))),
+    "chat: the index of one call and the id of another": (
+        "openai_chat",
+        (chat(named('{"to":')), chat(named('{"to":', id="B", index=1)), chat(entry('"me"}', id="B")),
+         chat(entry('"me"}')), chat(finish="tool_calls"), DONE)),
+    "chat: one call in the old field and in the new one": (
+        "openai_chat",
+        ({"choices": [{"index": 0, "delta": {"tool_calls": [named(WHOLE)], "function_call": {
+            "name": "pay", "arguments": WHOLE}}}]}, chat(finish="tool_calls"), DONE)),
+    "an item that is done under the id of another, and the final list has both": (
+        "openai_responses",
+        (item("added", "file_search_call", 2), item("done", "file_search_call", 2, id="it_2", queries=["q"]),
+         over({"type": "function_call", "id": "it_0", "call_id": "A", "name": "pay", "arguments": WHOLE},
+              {"type": "file_search_call", "id": "it_1", "queries": ["other"], "status": "completed"},
+              {"type": "file_search_call", "id": "it_2", "queries": ["q"], "status": "completed"}))),
+    "a start without a step, in the place of another call": (
+        "gemini_interactions",
+        (step_start(id="B"), step_start(at=1), step("start", delta={"type": "arguments_delta", "arguments": "{"}),
+         step("delta", 1, delta={"type": "arguments_delta", "arguments": WHOLE}),
+         step("delta", delta={"type": "arguments_delta", "arguments": "}"}), step("stop", 1))),
+    "chat: arguments after the end of a call that was {} at once": (
+        "openai_chat",
+        (chat(named("{}")), chat(finish="tool_calls"), chat(entry('{"to": ')), chat(entry('"me"}')),
+         chat(finish="tool_calls"), DONE)),
+    "gemini: a name alone after the values of a call that was not ended": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
+         called("STOP", name="pay"))),
+    "gemini: bytes that are no UTF-8 in the counts beside the end of a call": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
+         b'data: {"candidates":[{"content":{"parts":[{"functionCall":{}}]},"finishReason":"STOP"}],'
+         b'"usageMetadata":{"total\xd5Count":1}}\n\n')),
+    "gemini: an array that is read on behind an element that is no JSON": (
+        "gemini",
+        (b'[{"candidates": [{"content": {"parts": :[{"text": "x"}]}}]},',
+         array_of(called("STOP", name="pay", args={"to": "me"})), b"]")),
+    "gemini: a call said twice in such an array": (
+        "gemini",
+        (b"[", array_of(called(name="pay", id="A", args={"to": "me"})), b', {"candidates": [{]},',
+         array_of(called("STOP", name="pay", id="A", args={"to": "me"})), b"]")),
 }  # fmt: skip
 
 FRAMINGS = {"ollama": "lines", "bedrock": "aws"}

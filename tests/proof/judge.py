@@ -142,9 +142,6 @@ def examine(
     reading, events = reader(wire)(body), [event for answer in answers for event in answer]
     finds = [find for answer in (*answers, alone) for find in misshapen(answer)]
     finds += [f for one in (events, alone) for f in invented(one, body, said, reading)]
-    if options.get("on_bad_event") == "skip" and not reading.calls:
-        # the reader skips nothing: it cannot say how often a damaged body repeats a call
-        finds = [find for find in finds if find.kind != "twice"]
     if dice is not None:
         again, once = heard(wire, chunked(dice, body), **options)
         for one, other in [*zip_longest(again, answers, fillvalue=[]), (once, alone)]:

@@ -440,6 +440,7 @@ class GeminiParser(Parser):
                 self._void(choice, each, out)  # nothing could go on with it any more
             told = self._begin(number, choice, said, out)
         else:
+            told.repeats = told.repeats or said.name is not None
             self.calls.hear(told.call, out, id=said.id, field=_ID)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
@@ -465,7 +466,7 @@ class GeminiParser(Parser):
         )
         told = Told(call)
         choice.told.append(told)
-        if choice.astray and not _is_all(said):
+        if choice.astray and (not _is_all(said) or said.args is _ABSENT):
             choice.astray = False
             self.calls.taint(call, "values came before it that no call claims")
         return told
@@ -822,7 +823,8 @@ def _continued(told: list[Told], said: Called) -> Told | None:
     """The call that a part goes on with, or None if it begins one.
 
     ``willContinue`` promises that the next part without an id belongs to the same call; some repeat
-    its name. Another name, or a name and the promise of more alone, begins a call.
+    its name. Another name begins a call, and so does a name alone, with the promise of more or as a
+    call without arguments, unless each piece says the name: then one that promises nothing is the last.
     """
     if not told:
         return None
@@ -833,8 +835,8 @@ def _continued(told: list[Told], said: Called) -> Told | None:
             return known
     if not said.name:
         return last
-    begins = said.will_continue and not _says_more(said)
-    return None if begins or said.name != last.call.name else last
+    goes_on = _says_more(said) or (last.repeats and not said.will_continue)
+    return last if goes_on and said.name == last.call.name else None
 
 
 def _is_all(said: Called) -> bool:

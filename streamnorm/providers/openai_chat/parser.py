@@ -510,6 +510,7 @@ class ChatParser(Parser):
     def end_of_calls(self, out: Out) -> None:
         for choice in self._choices.values():
             self.calls.end_turn(out, choice.reason, choice.number)
+            choice.end_copy(out)
             if choice.builtin:
                 self._give_back(out)
 
@@ -637,6 +638,8 @@ class ChatParser(Parser):
         choice = self._choice(number)
         call = choice.legacy
         if call is None or call.state is State.OVER:
+            if choice.last is not None:
+                return choice.hear_copy(function)
             call = choice.legacy = self.calls.open(
                 out, choice=number, field="function_call", seen=function
             )
