@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer
+from streamnorm import Limits, Normalizer
 from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from tests.conftest import SEED, assert_well_formed, sse
 
@@ -576,6 +576,10 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "the name of a call in both fields in pieces": (
         (both(named("", "pa"), "pa", None), both(entry(None, function={"name": "y"}), "y", None),
          both(entry(WHOLE), None, WHOLE), *STOP), [("pay", WHOLE)]),
+    "the name of a call in both fields again and again": (
+        (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), "pay", '"me"}'), *STOP), PAID),
+    "halves in both fields that are no copies": (
+        (both(named('{"to"'), "pay", '{"n"'), *STOP), [("pay", "invalid_json!"), ("pay", "conflict!")]),
     "another call in the old field than in the new one": (
         (both(named(WHOLE), "pay", '{"to":"you"}'), *STOP), [("pay", WHOLE), ("pay", "conflict!")]),
     "another name in the old field than in the new one": (
@@ -653,6 +657,41 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "the input ends without a word": ((chat(named(WHOLE)),), [("pay", "truncated!")]),
     "the input ends after a word": ((chat(named(WHOLE)), chat(finish="stop")), PAID),
 }  # fmt: skip
+
+
+def test_a_call_in_two_fields_is_noted_once():
+    pieces = (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), None, '"me"}'))
+    assert heard("openai_chat", *pieces, *STOP)[1] == {"call.said_twice": 1}
+
+
+@pytest.mark.parametrize(
+    ("limits", "failed"),
+    [
+        ({"arguments": len(WHOLE), "name": 3}, None),
+        ({"arguments": len(WHOLE) - 1}, "arguments"),
+        ({"name": 2}, "name"),
+    ],
+)
+def test_a_call_in_the_old_field_is_bounded_as_any_other(limits: Json, failed: str | None):
+    said = (
+        chat(named("{}", "p")),
+        old("pay", WHOLE[:5]),
+        old(None, WHOLE[5:]),
+        chat(finish="stop"),
+        DONE,
+    )
+    pipe = Normalizer("openai_chat", seed=SEED, limits=Limits(**limits))
+    end = [*pipe.feed(b"".join(map(sse, said))), *pipe.close()][-1]
+    assert (end.code if isinstance(end, Failed) else None) == failed
+
+
+def test_an_index_and_an_id_of_different_calls_are_noted():
+    pieces = (
+        chat(named(WHOLE)),
+        chat(named('{"to"', "b", "B", 1)),
+        chat(entry(':"me"}', 0, id="B")),
+    )
+    assert heard("openai_chat", *pieces, *STOP)[1] == {"call.index_reused": 1}
 
 
 @pytest.mark.parametrize("row", CHAT)

@@ -132,7 +132,7 @@ class Copy:
         self._limits, self._size = limits, 0
 
     def hear(self, name: str | None, text: str | None) -> None:
-        if name and name != self.name:
+        if name:
             self.name = name if name.startswith(self.name) else self.name + name
         if text:
             self.fragments.append(text)
