@@ -151,6 +151,71 @@ def aws_stop(word: Any) -> dict[str, Any]:
     return {"": "messageStop", "stopReason": word}
 
 
+def said_line(*blocks: Any, id: str = "m1", agent: Any = None) -> Payload:
+    """A whole line of Claude Code."""
+    message = {"id": id, "model": "m", "role": "assistant", "content": list(blocks)}
+    return {"type": "assistant", "message": message, "parent_tool_use_id": agent}
+
+
+def tool_use(id: str = "A", **more: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": "pay", **more}
+
+
+def told_event(event: Payload, agent: Any = None) -> Payload:
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": agent}
+
+
+def session_over() -> Payload:
+    return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn"}
+
+
+def thing(kind: str, what: str, **fields: Any) -> Payload:
+    """An item of Codex."""
+    said = {"id": "item_1", "type": what, **fields}
+    return {"type": f"item.{kind}", "item": {k: v for k, v in said.items() if v is not None}}
+
+
+TURN: Payload = {"type": "turn.started"}
+TURN_OVER: Payload = {"type": "turn.completed", "usage": {}}
+
+
+def saved(what: str, **fields: Any) -> Payload:
+    return {
+        "type": "response_item",
+        "payload": {"type": what, "call_id": "A", "name": "pay", **fields},
+    }
+
+
+def happened(kind: str) -> Payload:
+    return {"type": "event_msg", "payload": {"type": kind, "turn_id": "t"}}
+
+
+def generated(*entries: Any, finish: str = "null") -> dict[str, Any]:
+    """An event of DashScope."""
+    message = {"role": "assistant", "content": "", "tool_calls": list(entries)}
+    return {"output": {"choices": [{"message": message, "finish_reason": finish}]}}
+
+
+def at(number: int, payload: Payload) -> bytes:
+    """An event of that number."""
+    return Style("sse", events=False).write(Frame(payload, number=number))
+
+
+def entry_piece(text: Any, **more: Any) -> Payload:
+    """A piece of a function call in a conversation of Mistral's."""
+    ids = {"id": "e1", "tool_call_id": "A", "name": "pay"}
+    return {"type": "function.call.delta", **ids, "arguments": text, **more}
+
+
+def conversed(kind: str, **fields: Any) -> Payload:
+    return {"type": kind, "id": "e1", **fields}
+
+
+RESPONSE_OVER: Payload = {"type": "conversation.response.done"}
+LEAVING = {"previous_agent_id": "a", "previous_agent_name": "x"}
+ENTERING = {"next_agent_id": "b", "next_agent_name": "y"}
+
+
 METADATA = {"": "metadata", "usage": {}}
 
 # --- the finds --------------------------------------------------------------------------------------
@@ -749,9 +814,81 @@ FINDS: dict[str, Find] = {
         "gemini",
         (b"[", array_of(called(name="pay", id="A", args={"to": "me"})), b', {"candidates": [{]},',
          array_of(called("STOP", name="pay", id="A", args={"to": "me"})), b"]")),
+    "claude: a whole line said twice": (
+        "claude_code", (said_line(tool_use(input={"to": "me"})), said_line(tool_use(input={"to": "me"})),
+                        session_over())),
+    "claude: a copy beside pieces whose start was lost": (
+        "claude_code",
+        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "me"})),
+         told_event(stop()), told_event(reason()), told_event(END))),
+    "claude: pieces whose start was lost, and the next answer": (
+        "claude_code",
+        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "you"})),
+         said_line(id="m2"), told_event(reason()), told_event(END))),
+    "claude: a whole block that does not say its input": (
+        "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
+    "claude: a whole block beside half a character": (
+        "claude_code", (said_line(tool_use(HALF, input={"to": "me"})), session_over())),
+    "claude: a piece of an agent that cannot be read": (
+        "claude_code",
+        (told_event({"type": "message_start", "message": {"id": "m1"}}), told_event(start()),
+         told_event(delta('{"to":"')), told_event(delta("you"), 7), told_event(delta('"}')),
+         told_event(stop()), told_event(reason()), told_event(END))),
+    "codex: an item that starts without an id": (
+        "codex", (TURN, thing("started", "command_execution", id=None, command="ls"),
+                  thing("completed", "command_execution", command="ls"), TURN_OVER)),
+    "codex: an item that is completed without its id": (
+        "codex", (TURN, thing("started", "command_execution", command="ls"),
+                  thing("completed", "command_execution", id=None, command="ls"), TURN_OVER)),
+    "codex: an item without its input": (
+        "codex", (TURN, thing("completed", "command_execution"), TURN_OVER)),
+    "codex: an item whose input is of another type": (
+        "codex", (TURN, thing("completed", "file_change", changes="x"), TURN_OVER)),
+    "codex: an item without the name of its tool": (
+        "codex", (TURN, thing("completed", "mcp_tool_call", arguments={"to": "me"}), TURN_OVER)),
+    "codex: a saved text that is an object": (
+        "codex", (saved("custom_tool_call", input={}), happened("task_complete"))),
+    "codex: a saved text that is missing": (
+        "codex", (saved("custom_tool_call"), happened("task_complete"))),
+    "codex: a saved action that is missing": ("codex", (saved("computer_call", status="completed"),)),
+    "dashscope: another id in the place of a call that goes on": (
+        "dashscope", (generated(named(WHOLE, id="A")), generated(named(WHOLE, id="B"), finish="tool_calls"))),
+    "dashscope: the id of a call in another place": (
+        "dashscope",
+        (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
+         generated(named(WHOLE), finish="length"))),
+    "dashscope: a hole in the numbers of events": (
+        "dashscope",
+        (at(1, generated(named('{"to":"'))), at(3, generated(entry('u"}', id=""))),
+         at(4, generated(finish="tool_calls")))),
+    "dashscope: an event that comes twice": (
+        "dashscope",
+        (at(1, generated(named('{"n":'))), at(2, generated(entry("1", id=""))),
+         at(2, generated(entry("1", id=""))), at(3, generated(entry("}", id=""))),
+         at(4, generated(finish="tool_calls")))),
+    "dashscope: a piece that goes on from the first, and is none": (
+        "dashscope", (generated(named('{"to":')), generated(entry(WHOLE, id="")),
+                      generated(finish="tool_calls"))),
+    "conversations: a word for its confirmation that is none": (
+        "mistral_conversations", (entry_piece(WHOLE, confirmation_status=5), RESPONSE_OVER)),
+    "conversations: ids that come late": (
+        "mistral_conversations",
+        (entry_piece("", id="", tool_call_id=""), entry_piece(WHOLE), RESPONSE_OVER)),
+    "conversations: an execution that is said again": (
+        "mistral_conversations",
+        (*(conversed(f"tool.execution.{kind}", name="pay", **more)
+           for kind, more in (("started", {"arguments": WHOLE}), ("done", {})) * 2), RESPONSE_OVER)),
+    "conversations: the end of a handoff under another id": (
+        "mistral_conversations",
+        (conversed("agent.handoff.started", **LEAVING),
+         conversed("agent.handoff.done", **ENTERING) | {"id": "e2"}, RESPONSE_OVER)),
+    "conversations: the end of a handoff that says its type twice": (
+        "mistral_conversations",
+        (conversed("agent.handoff.started", **LEAVING),
+         '{"type":"","type":"agent.handoff.done","id":"e1","next_agent_id":"b"}', RESPONSE_OVER)),
 }  # fmt: skip
 
-FRAMINGS = {"ollama": "lines", "bedrock": "aws"}
+FRAMINGS = {"ollama": "lines", "bedrock": "aws", "claude_code": "lines", "codex": "lines"}
 
 
 def body_of(find: Find) -> bytes:

@@ -162,7 +162,7 @@ class ClaudeCodeParser(AnthropicParser):
         "at content_block_stop, or at its assistant line",
     )
     CALL_TEXTS = ("event.delta.partial_json",)
-    CALL_KEYS = ("event.index", "event.content_block", "message")
+    CALL_KEYS = ("event.index", "event.content_block", "message", "parent_tool_use_id", "agentId")
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "event.index": ("wire.shape_odd", even.integer)
     }
@@ -256,6 +256,7 @@ class ClaudeCodeParser(AnthropicParser):
         if self._is_next(id):
             self._end(cut=_NEXT)
         if self._partial or self._is_again(p):
+            self._message = self._message or id
             return  # a copy
         self._heard = self._whole = True
         since, self._message, self._agent = len(out), id or self._message, p.agent
@@ -285,6 +286,8 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _blocks_of(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
         exact = _exact_blocks(bytes(raw))
+        if len(exact) < len(items_of(message.get("content"))):
+            self.calls.lossy = "half of a character of its message never came"
         for at, block in enumerate(items_of(message.get("content"))):
             text = exact[at] if at < len(exact) else b"{}"
             if self._is_told(block):
@@ -304,10 +307,12 @@ class ClaudeCodeParser(AnthropicParser):
         return told
 
     def _give_nothing(self, block: Any) -> None:
-        """A whole block says its whole input: none is all of it, too."""
+        """A whole block says its whole input: none is all of it, too. One that says none was damaged."""
         call = self._blocks.get(self._next)
         if call is not None and block.get("input") == {}:
             self._given.setdefault(call.ordinal, "{}")
+        elif call is not None and not block.get("input"):
+            self.calls.taint(call, "its block does not say its input")
 
     def _refused(self, p: Assistant, message: dict[str, Any]) -> None:
         """What the program says in the model's place: that it could not be asked."""

@@ -18,6 +18,7 @@ itself beside the items repeats them, and is not read.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -163,6 +164,13 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
+_OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
+_FORMS: dict[str, tuple[type, ...]] = {
+    "input": (str,),
+    "code": (str,),
+    "object": (dict,),
+    "one of": (dict, list),
+}
 _THERE = tuple(tool._replace(runs_on="provider") for tool in TOOLS)
 # What the program adds to items of the wire.
 _ADDED = ("internal_chat_message_metadata_passthrough", "metadata")
@@ -194,6 +202,7 @@ class CodexParser(ResponsesParser):
         self._part = 0
         self._steps: dict[str, Call] = {}  # calls by the id of their item
         self._told: dict[int, dict[str, Any]] = {}  # what they were told with
+        self._alike: dict[Any, deque[Call]] = {}  # by their types, names and arguments
         self._completed: set[int] = set()  # calls whose items are completed
         self._wrong: Failure | None = None  # what was said to be wrong, last
         self._total: Any = None
@@ -258,10 +267,10 @@ class CodexParser(ResponsesParser):
 
     def _call_of_step(self, step: Step, item: Any, raw: Raw, out: Out, *, whole: bool) -> Call:
         id = first_text(item.get("id"))
-        call = self._steps.get(id) if id else self._running(step, item)
         name = first_text(item.get(step.name_field) if step.name_field else step.type)
+        call = self._steps.get(id) if id else self._running(step, name, raw)
         if call is None:
-            name, kind = name or step.type, Kind(step.family, "provider", id_source="conflated")
+            kind = Kind(step.family, "provider", id_source="conflated")
             call = self.calls.open(out, kind, id=id, field="item.id", name=name, seen=item)
             server = item.get("server")
             call.echo = {"server": server} if server else None
@@ -273,18 +282,20 @@ class CodexParser(ResponsesParser):
             if not _is_said(step, item):
                 self.calls.taint(call, "its input is missing, or of another type")
             self._told[call.ordinal] = _given(item, step.arguments)
-            self.calls.append(call, _arguments(step, raw), out)
+            text = _arguments(step, raw)
+            self._alike.setdefault((step.type, name, text), deque()).append(call)
+            self.calls.append(call, text, out)
             self.calls.close(call, out)
         elif whole:
             self._compare(call, _given(item, step.arguments))
         return call
 
-    def _running(self, step: Step, item: Any) -> Call | None:
-        """The call that says just this, and is not completed yet."""
-        given = _given(item, step.arguments)
-        running = (c for c in self._steps.values() if c.ordinal not in self._completed)
-        alike = (c for c in running if c.kind.family == step.family)
-        return next((c for c in alike if self._told.get(c.ordinal) == given), None)
+    def _running(self, step: Step, name: str | None, raw: Raw) -> Call | None:
+        """The first call that says just this, and is not completed yet."""
+        alike = self._alike.get((step.type, name, _arguments(step, raw)), deque())
+        while alike and alike[0].ordinal in self._completed:
+            alike.popleft()
+        return alike[0] if alike else None
 
     def _compare(self, call: Call, said: dict[str, Any]) -> None:
         """A call that was told as it started ran as it was completed; what was empty may be filled."""
@@ -337,6 +348,16 @@ class CodexParser(ResponsesParser):
             self._answered = item.get("type") == "message"
             self._part += 1
         self.calls.lossy = ""
+
+    def _call_item(
+        self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
+    ) -> None:
+        """Nothing restates an item here: what is missing of it, or of another type, is lost."""
+        form, *fields = tool.said
+        kinds = _FORMS.get(form, ()) if tool.type in _OF_CLIENTS else ()
+        if kinds and not any(isinstance(item.get(field), kinds) for field in fields):
+            self.calls.lossy = "its input is missing, or of another type"
+        super()._call_item(call, tool, item, raw, index, out)
 
     def _event_msg(self, p: EventMsg, out: Out) -> None:
         handler = EVENTS.get(str(p.payload.get("type")))

@@ -120,7 +120,7 @@ class Arguments:
         said = self._said.get(place)
         if said is None or (id and said.id and id != said.id):  # another call
             self._said[place] = _Said(id, text)
-            return text
+            return None if said and said.text and text.startswith(said.text) else text  # or is it?
         goes_on = named and text.startswith(said.text)
         whole = said.whole
         if whole is None and said.text and text:

@@ -38,7 +38,7 @@ from ...core.parser import (
 from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Usage
 from ...framing import Framer
-from ..openai_chat.entries import FullEntry, said
+from ..openai_chat.entries import Choice, FullEntry, said
 from ..openai_chat.parser import ChatParser
 from .growth import Arguments, Growth, News
 from .numbering import Numbered, Numbers, parted
@@ -235,7 +235,7 @@ class DashScopeParser(ChatParser):
             self._hear_calls(number, message.tool_calls, out)
 
     def _hear_calls(self, number: int, entries: list[FullEntry], out: Out) -> None:
-        choice, doubted = self._choice(number), list[int]()
+        choice, indexes = self._choice(number), list[int]()
         for entry in entries if not self.even_objects else ():
             function = entry.function
             if entry.index is None or function is None:
@@ -243,15 +243,24 @@ class DashScopeParser(ChatParser):
             id, name, text = said(entry.id), said(function.name), function.arguments or ""
             place, named = (number, entry.index), bool(id or name)
             function.arguments = self._arguments.news(place, id, text, named=named)
-            if function.arguments is None:
-                doubted.append(entry.index)
+            if function.arguments is None or self._is_elsewhere(choice, id, entry.index):
+                indexes.append(entry.index)
+        doubted = [choice.by_index.get(index) for index in indexes]
         choice.hear(entries, out, objects=self.even_objects)
-        for index in doubted:
-            if (call := choice.by_index.get(index)) is not None:
+        for call in (*doubted, *(choice.by_index.get(index) for index in indexes)):
+            if call is not None:
                 self.calls.taint(call, "its arguments are neither pieces nor whole every time")
-        for call in self.calls.unfinished(number):
-            if call.latches:  # a piece that begins as what came before it is a piece all the same
+        for call in (choice.by_index.get(entry.index or 0) for entry in entries):
+            if (
+                call is not None and call.latches
+            ):  # a piece that begins as what came before it is a piece all the same
                 self.calls.as_pieces(call)
+
+    def _is_elsewhere(self, choice: Choice, id: str | None, index: int) -> bool:
+        """Is this the id of a call in another place? Then nobody can say which of both is meant."""
+        known = self.calls.by_id(choice.number, id) if id else None
+        held = choice.by_index.get(index)
+        return known not in (None, held) and known in choice.by_index.values()
 
     def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:
         for place, new in (((ReasoningDelta, number), thought), ((TextDelta, number), text)):

@@ -182,7 +182,8 @@ _NO_ID = ("", "null")
 _MISNAMED = ("input", "args", "parameters")  # arguments elsewhere: here they may be the text …
 _NOTHING = (b'""', b"null")  # … where there is none
 _BRACES = "{} \t\r\n"  # all that there is of an empty object
-_OF_NO_CALL = ("message.", "conversation.", "agent.")  # how kinds begin that bring no arguments
+_OF_NO_CALL = ("message.", "conversation.")  # how kinds begin that bring no arguments …
+_OF_HANDOFFS = "agent."  # … or none but those of handoffs
 
 
 def _kind(name: str | None) -> Kind:
@@ -221,7 +222,7 @@ class ConversationsParser(Parser):
         "at the end; what the provider runs, at tool.execution.done",
     )
     CALL_TEXTS = ("arguments",)
-    CALL_KEYS = ("tool_call_id", "id", *HANDED)
+    CALL_KEYS = ("tool_call_id", "id", "confirmation_status", *HANDED)
     CALL_WORDS = (b'"arguments"', b'"tool_call_id"')
     ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
@@ -233,6 +234,7 @@ class ConversationsParser(Parser):
         super().__init__(*args)
         self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
         self._executed: dict[str, Call] = {}
+        self._bare: Call | None = None  # the one that has a name, and neither an id nor text yet
         self._answered: set[int] = set()  # executions whose results were told
         self._handoffs: dict[str, _Handed] = {}
         self._parts: dict[tuple[int | None, int | None], int] = {}
@@ -262,11 +264,14 @@ class ConversationsParser(Parser):
         super().unknown(payload, why, out)
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
-        if str(payload.get("type")).startswith(_OF_NO_CALL):
+        kind = str(payload.get("type"))
+        if kind.startswith(_OF_NO_CALL):
             return []
         keys = {key for name in ("tool_call_id", "id") if isinstance(key := payload.get(name), str)}
-        held = (self._functions, self._executed)
-        return [calls[key] for calls in held for key in keys if key in calls] or None
+        handed = {key: held.call for key, held in self._handoffs.items()}
+        held = (self._functions, self._executed, handed)
+        named = [calls[key] for calls in held for key in keys if key in calls]
+        return named or (list(handed.values()) if kind.startswith(_OF_HANDOFFS) else None)
 
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
@@ -317,6 +322,7 @@ class ConversationsParser(Parser):
         elif p.name:
             others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
+            self._bare = None if p.arguments else call
             if others and not (_begins(p.arguments) and all(map(self.calls.is_whole, others))):
                 self._doubt_whose([*others, call])
         else:
@@ -328,13 +334,13 @@ class ConversationsParser(Parser):
             grow(call, p.arguments, out)
 
     def _unnamed_yet(self, p: Function, out: Out) -> Call | None:
-        """The one call that has a name, and neither an id nor text yet: these may be its ids."""
-        bare = [c for c in self.calls.unfinished() if c.field == _ID and c.wire_id is None]
-        if len(bare) != 1 or bare[0].fragments or p.name not in (None, "", bare[0].name):
+        """The ids of the one call that has a name, and neither an id nor text, came late."""
+        call, self._bare = self._bare, None
+        if call is None or call.fragments or p.name not in (None, "", call.name):
             return None
         id = None if p.tool_call_id in _NO_ID else p.tool_call_id
-        self.calls.hear(bare[0], out, id=id, field=_ID)
-        return bare[0]
+        self.calls.hear(call, out, id=id, field=_ID)
+        return call
 
     def _doubt_whose(self, calls: list[Call]) -> None:
         for call in calls:
@@ -424,7 +430,8 @@ class ConversationsParser(Parser):
         held = self._handoffs.get(p.id or "")
         if held is None:
             held = self._hand(p.id, {}, self._agent, p, out)
-            self.calls.taint(held.call, "its beginning never came")
+            for other, _ in self._handoffs.values():  # it may be the end of any of them
+                self.calls.taint(other, "an end came that is of no beginning")
         call, said = held
         ending = {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
         if call.state < State.CLOSED:

@@ -32,6 +32,8 @@ from tests.proof.readers.said import (
 EVENTS = {"message_start", "content_block_start", "content_block_delta", "content_block_stop",
           "message_delta", "message_stop", "ping", "error"}  # fmt: skip
 
+WHOLE = {"assistant", "user", "system", "result"}
+
 
 def read(body: bytes) -> Reading:
     agents: dict[str, Agent] = {}
@@ -40,8 +42,8 @@ def read(body: bytes) -> Reading:
         said = payload.value
         kind = text_in(said.get("type")) if isinstance(said, dict) else ""
         name = whose(said) if isinstance(said, dict) else None
-        if name is None:  # it may have been of any
-            for agent in agents.values():
+        if name is None:  # it may have been of any; a whole line is no piece of another
+            for agent in agents.values() if kind not in WHOLE else ():
                 agent.pieces.lost(None)
             continue
         agent = agents.setdefault(name, Agent(reading))
@@ -50,8 +52,11 @@ def read(body: bytes) -> Reading:
         elif kind == "assistant":
             agent.line(said)
         elif kind == "user":
-            agent.results(said.get("message"))
+            for id in agent.results(said.get("message")):
+                if id in agents:  # the agent that this call is, is over
+                    agents[id].end()
         elif kind == "result":
+            agent.end()
             reading.ended = "failed" if said.get("is_error") else "normal"
         elif not kind or mentions(said):
             for other in agents.values():
@@ -79,6 +84,7 @@ class Agent:
         self.id = ""  # of the answer
         self.told: set[str] = set()  # ids of calls that whole lines of this answer said
         self.ended = False
+        self.over = False  # what comes now is late, until an answer begins
 
     def fresh(self) -> Places:
         pieces = Places()
@@ -87,6 +93,11 @@ class Agent:
 
     def next(self, id: str, partial: bool) -> None:
         self.pieces, self.partial, self.id, self.told = self.fresh(), partial, id, set()
+        self.over = False
+
+    def end(self) -> None:
+        self.next("", False)
+        self.over = True
 
     # --- in pieces --------------------------------------------------------------------------------
 
@@ -97,7 +108,7 @@ class Agent:
             return self.pieces.unknown(place, kind or None, said if isinstance(said, dict) else {})
         if kind == "message_start":
             return self.begin(said.get("message"))
-        if kind in ("ping", "error", "message_stop"):
+        if self.over or kind in ("ping", "error", "message_stop"):
             return None
         self.partial = True
         if kind == "content_block_start":
@@ -129,16 +140,18 @@ class Agent:
             known = "length" if word in KNOWN else "other"
             self.pieces.end("normal" if word in NORMAL else known)
 
-    def results(self, message: Any) -> None:
+    def results(self, message: Any) -> list[str]:
         """A call that was stopped, and of which something came out, was run as it is."""
         content = message.get("content") if isinstance(message, dict) else None
-        for block in content if isinstance(content, list) else ():
-            id = text_in(block.get("tool_use_id")) if isinstance(block, dict) else ""
+        blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+        ids = [id for block in blocks if (id := text_in(block.get("tool_use_id")))]
+        for id in ids:
             for call in self.pieces.all:
                 empty = not call.text.strip() and call.given in (None, {})
                 doubtful = call.state or call.tainted or call.unsure or not call.name
-                if id and call.id == id and call.closed and empty and not doubtful:
+                if call.id == id and call.closed and empty and not doubtful:
                     self.pieces.say(call, nothing(call))
+        return ids
 
     # --- whole lines ------------------------------------------------------------------------------
 
@@ -152,7 +165,7 @@ class Agent:
             return None  # the program speaks, not the model
         if id and self.id and id != self.id:
             self.next(id, False)
-        self.id = self.id or id
+        self.id, self.over = self.id or id, False
         if self.partial:
             return None  # a copy
         content = message.get("content")

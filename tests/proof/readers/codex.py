@@ -76,7 +76,7 @@ class Turn:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.told: set[tuple[str, str]] = set()  # types and ids of items
-        self.running: list[Heard] = []  # told as they started, and not completed yet
+        self.running: list[Heard] = []  # told, and not completed yet
         self.items = Items(TOOLS)
         self.items.reading.calls, self.items.reading.also = reading.calls, reading.also
         self.number = 0  # of items in a rollout
@@ -91,16 +91,18 @@ class Turn:
         if what != "completed" and not early:
             return
         call = call_in(step, kind, item)
-        if call is None or (early and not call.arguments):
+        if call is None or (early and all(item.get(f) is None for f in step.fields)):
             return
-        id = call.id or ""
-        if what == "completed" and not id and call in self.running:
-            self.running.remove(call)  # it says no id, but it is that one
-            return
-        if id and (kind, id) in self.told:
-            return
-        self.told.add((kind, id))
-        self.reading.calls.append(call)
+        same = [r for r in self.running if (r.name, r.arguments) == (call.name, call.arguments)]
+        same = [
+            r for r in same if call.id in (None, r.id)
+        ]  # one without an id is the first of them
+        if same and what == "completed":
+            self.running.remove(same[0])
+        elif not same and (kind, call.id or "") not in self.told:
+            self.reading.calls.append(call)
+            self.told |= {(kind, call.id)} if call.id else set()
+            self.running += [call] if what == "started" else []
 
     def response_item(self, item: Any) -> None:
         if not isinstance(item, dict) or item.get("role") not in (None, "assistant"):

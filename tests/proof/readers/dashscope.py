@@ -7,6 +7,7 @@ gone up by one and then do not: something is missing, or came twice.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.proof.frames import UNREAD, sse
@@ -34,7 +35,8 @@ def read(body: bytes) -> Reading:
             for choice in choices.values():
                 choice.end(reading, "done")
             break
-        if payload.error or payload.event == "error" or failure_in(said):
+        named = payload.event == "error" and not (isinstance(said, dict) and said.get("output"))
+        if payload.error or named or failure_in(said):
             reading.ended = "failed"
             break
         listed = parts_of(said)
@@ -50,10 +52,10 @@ def read(body: bytes) -> Reading:
                 taint(choices, None)
                 continue
             choice = choices.setdefault(number, Choice(number))
-            choice.hear(grown.news(number, entry.get("message")))
-            for index in grown.doubtful:
-                if index in choice.by_index:
-                    choice.by_index[index].tainted = True
+            message = grown.news(number, entry.get("message"))
+            doubt(choice, grown.doubtful)  # who was there …
+            choice.hear(message)
+            doubt(choice, grown.doubtful)  # … and who is now
             word = said_in(entry.get("finish_reason"))
             if word in FAILING:
                 reading.ended = "failed"
@@ -63,6 +65,12 @@ def read(body: bytes) -> Reading:
     for choice in choices.values() if not numbers.lost else ():
         choice.tell_empty(reading)
     return reading
+
+
+def doubt(choice: Choice, indexes: list[int]) -> None:
+    for index in indexes:
+        if index in choice.by_index:
+            choice.by_index[index].tainted = True
 
 
 class Numbers:
@@ -118,7 +126,19 @@ class Grown:
         if index is None or not isinstance(text, str):
             return entry
         id, place = said_in(entry.get("id")), (number, index)
-        self.ids[place] = id or self.ids.get(place, "")
+        if isinstance(entry.get("id"), int | float):
+            id = json.dumps(entry["id"])
+        held = self.ids.get(place, "")
+        before = self.texts.get((*place, held))
+        if id and held and id != held and before:  # another id, and yet it goes on: one, or two?
+            self.texts.pop((*place, id), None)
+            self.whole.pop((*place, id), None)
+            last = before[-1] if self.whole.get((*place, held)) else "".join(before)
+            if last and text.startswith(last):
+                self.doubtful.append(index)
+        if id and any(id == other and at != place for at, other in self.ids.items()):
+            self.doubtful.append(index)  # it is the id of another place
+        self.ids[place] = id or held
         named = bool(id or said_in(function.get("name")))
         new = self.add((*place, self.ids[place]), text, named)
         if new is None:

@@ -30,7 +30,7 @@ FIELDS = {"type", "id", "name", "tool_call_id", "arguments", "created_at", "outp
           "agent_id", "confirmation_status"}  # fmt: skip
 BEFORE = ("previous_agent_id", "previous_agent_name")
 AFTER = ("next_agent_id", "next_agent_name")
-OF_NO_CALL = ("message.", "conversation.", "agent.")
+OF_NO_CALL, OF_HANDOFFS = ("message.", "conversation."), "agent."
 
 
 def read(body: bytes) -> Reading:
@@ -67,8 +67,9 @@ def read(body: bytes) -> Reading:
 def failure_in(said: Any, kind: str, event: str) -> bool:
     if not isinstance(said, dict):
         return False
-    stated = bool(said.get("error")) or said.get("object") == "error" or event == "error"
-    return stated or kind == "conversation.response.error"
+    stated = bool(said.get("error")) or said.get("object") == "error"
+    named = event == "error" and "type" not in said  # of two words for it, its own counts
+    return stated or named or kind == "conversation.response.error"
 
 
 class Entries:
@@ -82,8 +83,9 @@ class Entries:
 
     def begin(self) -> None:
         """The response begins; the second time, what was begun before will not be finished."""
-        if self.begun:
-            self.lost(self.calls)
+        for call in self.calls if self.begun else ():
+            self.lost_any |= bool(call.text) and not call.closed
+            call.tainted = True
         self.begun = True
 
     def lost(self, calls: list[Open]) -> None:
@@ -103,7 +105,7 @@ class Entries:
 
     def named(self, said: dict[str, Any]) -> list[Open]:
         ids = {id_in(said.get("id")), id_in(said.get("tool_call_id"))} - {""}
-        return self.of("function", *ids) + self.of("execution", *ids)
+        return [call for call in self.calls if call.ids & ids]
 
     def unread(self, payload: Payload) -> None:
         rough = payload.rough
@@ -111,14 +113,19 @@ class Entries:
             return self.lost(self.calls)
         if str(rough.get("type")).startswith(OF_NO_CALL) and not mentions(rough):
             return None
-        return self.lost(self.named(rough) or self.calls)
+        return self.lost(self.named(rough) or self.others(rough))
+
+    def others(self, said: dict[str, Any]) -> list[Open]:
+        """Whom it may have been of, if it names nobody."""
+        handed = str(said.get("type")).startswith(OF_HANDOFFS)
+        return [call for call in self.calls if call.kind == "handoff" or not handed]
 
     def unknown(self, said: dict[str, Any]) -> None:
         kind = said.get("type")
         if isinstance(kind, str) and kind.startswith(OF_NO_CALL):
             return
         if not isinstance(kind, str) or mentions(said) or self.named(said):
-            self.lost(self.named(said) or self.calls)
+            self.lost(self.named(said) or self.others(said))
         return
 
     # --- functions --------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ class Entries:
             self.lost(held)
         if not ids and not name:
             return self.lost(self.calls)
-        late = [c for c in self.calls if c.kind == "function" and not c.ids and not c.fragments]
+        late = [c for c in self.calls if c.kind == "function" and not c.ids and not c.text]
         if not held and ids and len(late) == 1 and name in ("", late[0].name):
             held = late  # its ids came late
         if held:
@@ -149,6 +156,8 @@ class Entries:
         if name and call.name and name != call.name:
             call.tainted = True
         call.name = call.name or name
+        if not isinstance(said.get("confirmation_status"), str | None):
+            call.tainted = True  # who runs it?
         return self.hear(call, said)
 
     def surely_apart(self, text: Any, others: list[Open]) -> bool:
@@ -220,7 +229,10 @@ class Entries:
     def handed(self, said: dict[str, Any]) -> None:
         after = {f: said.get(f) for f in AFTER}
         sound = all(isinstance(v, str | None) for v in after.values())
-        for call in self.running(said, "handoff"):
+        held = self.running(said, "handoff")
+        if not held:  # it may be the end of any of them
+            self.lost([call for call in self.calls if call.kind == "handoff"])
+        for call in held:
             if not call.closed:
                 call.given, call.closed = {**call.given, **after}, True
                 call.tainted |= not sound
