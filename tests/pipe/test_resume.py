@@ -454,6 +454,15 @@ def test_a_text_that_was_told_before_the_cut_is_not_told_again_by_its_copies():
     assert second.notes["stream.retold"] == 1
 
 
+def test_an_event_without_a_number_is_no_end_of_what_was_heard_before():
+    second = Normalizer(after="openai_responses:resp_1:4:1")
+    said = {"type": "response.output_text.delta", "output_index": 0}
+    heard, news = ({**said, "sequence_number": n, "delta": d} for n, d in ((4, "old"), (5, "new")))
+    events = [e for p in ({"type": "keepalive"}, heard, news) for e in second.feed_payload(p)]
+    assert text_of(events) == "new"
+    assert second.notes == {"wire.keepalive": 1, "stream.overlap": 1}
+
+
 # --- cursors --------------------------------------------------------------------------------------
 
 
