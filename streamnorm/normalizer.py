@@ -291,7 +291,7 @@ class Normalizer:
                 self._close(out)
             except NoteRaised as raised:
                 self._ended = True
-                raised.events = raised.events or tuple(out)
+                raised.events = tuple(out)
                 raise
         return out
 
@@ -601,7 +601,7 @@ class Normalizer:
                 self._tell_start(out)
             self._tell(heard, out)
             known = told or any(event.kind != "unrecognized" for event in heard)
-            self._calm = self._started and known and not (opening.is_undecided or self._seam)
+            self._calm = known and not (opening.is_undecided or self._seam)
             if self._calm and opening.envelope:
                 self._expect(opening.lead, opening.envelope)
 

@@ -418,13 +418,17 @@ class Parser:
         """The value of a raw field and its text, mended: nobody has looked inside it before."""
         data = bytes(raw)
         try:
-            return plain(data), data
+            return self._whatever_halves(data), data
         except UnicodeDecodeError:
             self.calls.lossy = _REPLACED
             return self.sound(self.only_utf8(data))
+
+    def _whatever_halves(self, data: bytes) -> Any:
+        try:
+            return plain(data)
         except msgspec.DecodeError as error:
             mended, unmasked = self._without_halves(data, error)
-            return unmasked(plain(mended)), data
+            return unmasked(plain(mended))
 
     def exact(self, raw: msgspec.Raw, call: Call | None = None) -> str:
         """The exact text of a JSON value, nothing for null; what had to be replaced taints the call."""

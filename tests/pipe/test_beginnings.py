@@ -124,6 +124,7 @@ def test_model_and_response_are_heard_from_whichever_payload_says_them_first():
         ("openai_chat", b"", "truncated", "The body was empty."),
         ("openai_chat", b": hi\n\n", "truncated", "It begins ': hi"),
         ("auto", b"hello", "protocol", "Name the provider, one of: "),
+        ("auto", b"data: hello\n\n", "protocol", "Name the provider, one of: "),
         ("auto", b'data: {"choi', "truncated", "Name the provider, one of: "),
     ],
 )
@@ -178,13 +179,15 @@ def test_half_a_character_is_told_before_what_follows_it_in_any_chunking():
 # --- odd frames -----------------------------------------------------------------------------------
 
 
-def test_an_error_field_fails_the_stream():
-    events, _ = traced("openai_chat", Chat.text("x") + b'error: {"message": "no"}\n\n')
-    assert (text_of(events), events[-1].kind, events[-1].reason) == (
-        "x",
-        "failed",
-        "provider_error",
-    )
+@pytest.mark.parametrize("said", ['{"message": "no"}', '"no"', "no"])
+def test_an_error_field_fails_the_stream(said: str):
+    events, _ = traced("openai_chat", Chat.text("x") + f"error: {said}\n\n".encode())
+    assert (text_of(events), events[-1]) == ("x", Failed("provider_error", "no"))
+
+
+def test_half_a_character_of_an_error_is_replaced():
+    error = b'data: {"error":{"message":"no \\ud83d"}}\n\n'
+    assert traced("openai_chat", Chat.text("x") + error)[0][-1].error == "no \ufffd"
 
 
 def test_an_event_with_blank_data_says_nothing():
@@ -202,3 +205,42 @@ def test_a_call_without_arguments_is_broken_if_an_event_was_skipped_before_it():
     body = Chat.text("x") + b"data: {oops\n\n" + Chat.call(0, "a", "f", "") + Chat.end("tool_calls")
     events, _ = traced("openai_chat", body, on_bad_event="skip")
     assert [e.reason for e in events if e.kind == "broken_tool_call"] == ["conflict"]
+
+
+def test_the_start_is_told_as_soon_as_model_and_response_are_known():
+    pipe = Normalizer("anthropic")
+    said = {"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": []}}
+    assert pipe.feed(sse(said)) == [StreamStart("anthropic", "m", "msg_1")]
+
+
+def test_a_first_payload_that_is_nobodys_leaves_it_open_whose_the_next_is():
+    novel = {"type": "novel", "response": {"id": "r", "model": "m"}}
+    pipe = Normalizer("azure_foundry")
+    events = pipe.feed(sse(novel) + Chat.text("hi") + Chat.end("stop")) + pipe.close()
+    assert [event.kind for event in events] == [
+        "stream_start", "unrecognized", "text_delta", "finish",
+    ]  # fmt: skip
+
+
+def test_behind_a_first_payload_that_is_new_model_and_response_are_still_heard():
+    pipe = Normalizer("openai_responses")
+    pipe.feed_payload({"type": "response.novel", "sequence_number": 0})
+    for number, kind in enumerate(["created", "in_progress"], 1):
+        said = {"type": f"response.{kind}", "sequence_number": number}
+        pipe.feed_payload({**said, "response": {"id": "resp_1", "model": "m"}})
+    assert pipe.cursor == "openai_responses:resp_1:2:0"
+
+
+def test_a_bare_object_behind_the_first_payload_is_no_payload_either():
+    start = sse({"type": "message_start", "message": {"id": "m", "model": "m", "content": []}})
+    said = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}
+    for chunks in ([start, sse(said)[6:]], [start + sse(said)[6:]]):
+        pipe = Normalizer("anthropic")
+        events = [event for chunk in chunks for event in pipe.feed(chunk)]
+        assert [event.kind for event in events] == ["stream_start"]
+        assert pipe.notes["wire.stray_line"] == 1
+
+
+def test_an_event_that_is_cut_in_its_second_line_is_a_cut_event():
+    events, pipe = traced("openai_chat", Chat.text("hi") + Chat.text("x")[:-1] + b"da")
+    assert (text_of(events), pipe.notes["stream.cut_event"]) == ("hi", 1)

@@ -218,6 +218,18 @@ def test_the_summary_counts_the_notes(log: list[Line]):
     assert log[-1]["notes"] == {"wire.keepalive": 1, "call.id_synthetic": 1}
 
 
+def test_the_summary_of_a_failure_is_logged_where_only_warnings_are(
+    caplog: pytest.LogCaptureFixture,
+):
+    structlog.reset_defaults()
+    caplog.set_level(logging.WARNING, "streamnorm")
+    run("openai_chat", [Chat.text("x")])
+    run("openai_chat", [Chat.text("x") + Chat.end("stop")])
+    assert [record.getMessage().split()[0] for record in caplog.records] == [
+        "event='stream.failed'"
+    ]
+
+
 # --- what is not logged ---------------------------------------------------------------------------
 
 

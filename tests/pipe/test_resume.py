@@ -365,6 +365,7 @@ def told_after(cursor: str, *payloads: dict[str, Any]) -> list[tuple[str, Any]]:
     """What a new pipe tells of calls and results: each call's fate and arguments, or the result."""
     pipe = Normalizer(after=cursor)
     events = [event for payload in payloads for event in pipe.feed_payload(payload)] + pipe.close()
+    assert events[-1].kind == "finish"
     kinds = ("tool_call", "broken_tool_call", "tool_result")
     return [
         (e.kind, getattr(e, "arguments", getattr(e, "output", None)))
@@ -398,6 +399,12 @@ def ended_with(number: int, *items: dict[str, Any]) -> dict[str, Any]:
 def test_the_end_says_all_of_a_call_whose_beginning_came_before_the_cut():
     item = {**added(0)["item"], "arguments": '{"a":1}', "status": "completed"}
     said = (piece(4, '":1}'), ended_with(5, item))
+    assert told_after("openai_responses:resp_1:3:1", *said) == [("tool_call", {"a": 1})]
+
+
+def test_such_a_call_is_known_by_its_item_where_its_place_is_not_said():
+    item = {**added(0)["item"], "arguments": '{"a":1}', "status": "completed"}
+    said = (at(None, piece(4, '":1}')), ended_with(5, item))
     assert told_after("openai_responses:resp_1:3:1", *said) == [("tool_call", {"a": 1})]
 
 
@@ -447,6 +454,15 @@ def test_a_text_that_was_told_before_the_cut_is_not_told_again_by_its_copies():
     events = second.feed_payload(more) + second.feed_payload(text)
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["lo."]
     assert second.notes["stream.retold"] == 1
+
+
+def test_an_event_without_a_number_is_no_end_of_what_was_heard_before():
+    second = Normalizer(after="openai_responses:resp_1:4:1")
+    said = {"type": "response.output_text.delta", "output_index": 0}
+    heard, news = ({**said, "sequence_number": n, "delta": d} for n, d in ((4, "old"), (5, "new")))
+    events = [e for p in ({"type": "keepalive"}, heard, news) for e in second.feed_payload(p)]
+    assert text_of(events) == "new"
+    assert second.notes == {"wire.keepalive": 1, "stream.overlap": 1}
 
 
 # --- cursors --------------------------------------------------------------------------------------
@@ -502,6 +518,32 @@ def test_numbers_that_do_not_count_up_are_no_places():
     for _ in range(3):
         pipe.feed_payload(created(0))
     assert pipe.cursor is None
+
+
+def test_a_response_without_an_id_has_no_cursor():
+    pipe = Normalizer("openai_responses")
+    for number, kind in enumerate(["created", "in_progress"]):
+        pipe.feed_payload({**created(number), "type": f"response.{kind}", "response": {}})
+    assert pipe.cursor is None
+
+
+def test_a_response_whose_id_was_not_known_may_say_it_over_the_next_connection():
+    pipe = Normalizer("openai_responses")
+    for number, kind in enumerate(["created", "in_progress"]):
+        pipe.feed_payload({**created(number), "type": f"response.{kind}", "response": {}})
+    pipe.resume()
+    events = pipe.feed_payload(added(2)) + pipe.feed_payload(done(3, '{"a":1}'))
+    events += pipe.feed_payload(ended_with(4, done(3, '{"a":1}')["item"]))
+    assert [e.kind for e in events[-2:]] == ["tool_call", "finish"]
+
+
+def test_what_was_read_as_payloads_goes_on_as_payloads():
+    pipe = Normalizer("openai_responses")
+    for payload in [created(0), {**created(1), "type": "response.in_progress"}]:
+        pipe.feed_payload(payload)
+    pipe.resume()
+    with pytest.raises(UsageError, match="bytes after payloads"):
+        pipe.feed(b"data: " + json.dumps(end(2)).encode() + b"\n\n")
 
 
 @pytest.mark.parametrize(

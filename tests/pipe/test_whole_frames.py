@@ -121,6 +121,9 @@ ODD = {
     "the end": "data: [DONE]\n\n",
     "an error": 'data: {{"type":"error","error":{{"message":"overloaded"}}}}\n\n',
     "two events with names": "event: c\ndata: {y}\n\nevent: c\ndata: {y}\n\n",
+    "a payload without its first brace": '{lead}"type":"ping"}}\n\n',
+    "a line of a space behind the data": "{x}\n \n\n",
+    "a line of a space under another name": "event: c\ndata: {y}\n \n\n",
 }
 
 
@@ -217,6 +220,7 @@ def test_a_long_stream_is_measured_at_the_same_frames(wire: Wire, limit: Limits)
     frames += [f"{wire.lead}{wire.arguments('12345')}\n\n".encode()] * 200
     events, _ = _heard(wire, [b"".join(frames)], limits=limit)
     assert [event.kind for event in events[-2:]] == ["broken_tool_call", "failed"]
+    assert [getattr(event, "reason", "") for event in events[-2:]] == ["limit", "limit"]
     for name, chunks in _chunkings(frames).items():
         assert _heard(wire, chunks, limits=limit)[0] == events, name
 
@@ -264,3 +268,106 @@ def test_other_kinds_of_bytes_are_heard_alike(wire: Wire, kind: Callable[[bytes]
     assert _heard(wire, [kind(frame) for frame in frames]) == wanted
     halves = [half for frame in frames for half in (frame[:20], frame[20:])]
     assert _heard(wire, [kind(half) for half in halves]) == wanted
+
+
+BRACES = {
+    "its first brace is missing": (CHAT, '"choices":[{"index":0,"delta":{"content":"x"}}]}'),
+    "an object where a field should be": (
+        CHAT, '{"id":"c1","model":"m",{"choices":[{"index":0,"delta":{"content":"x"}}]}',
+    ),
+    "its first brace is missing, and each has another": (
+        MESSAGES, MESSAGES.text("x").removeprefix("{"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BRACES)
+def test_what_was_cut_off_the_last_payload_makes_no_other_one_whole(name: str) -> None:
+    wire, payload = BRACES[name]
+    odd = f"{wire.lead}{payload}\n\n"
+    for frames in (wire.frames(odd, 2), [*wire.before, odd]):
+        for cut, chunks in _chunkings([frame.encode() for frame in frames]).items():
+            events, _ = _heard(wire, chunks)
+            assert (events[-1].kind, getattr(events[-1], "reason", "")) == ("failed", "protocol"), (
+                cut
+            )
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd.startswith("a line of a space")])
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_line_of_a_space_is_no_field_wherever_it_stands(wire: Wire, odd: str, at: int) -> None:
+    for name, chunks in _chunkings(_frames(wire, odd, at)).items():
+        assert _heard(wire, chunks)[1]["wire.stray_line"] == 1, name
+
+
+def test_a_payload_that_is_as_long_before_its_choices_as_the_others_is_read_from_its_beginning():
+    usual = CHAT.text("a")
+    size = usual.index('"choices"')
+    said = '{"error":"down",'
+    error = said[:-1] + " " * (size - len(said)) + "," + usual[size:]
+    assert error.index('"choices"') == size
+    frames = CHAT.frames(f"event: c\ndata: {usual}\n\ndata: {error}\n\n", 2)
+    for name, chunks in _chunkings([frame.encode() for frame in frames]).items():
+        events, _ = _heard(CHAT, chunks)
+        assert (events[-1].kind, getattr(events[-1], "error", "")) == ("failed", "down"), name
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_frame_is_heard_when_its_blank_line_has_come_and_not_before(wire: Wire) -> None:
+    frames = [frame for frame in _frames(wire, "nothing", 0) if frame]
+    at = len(wire.before)
+    pipe = Normalizer(wire.name)
+    for frame in frames[: at + 1]:
+        pipe.feed(frame)
+    assert pipe.feed(frames[at + 1][:-2]) == []
+    assert [event.kind for event in pipe.feed(b"\n\n")] == ["text_delta"]
+
+
+def test_text_behind_half_a_character_comes_behind_it_whatever_its_frame_is_called() -> None:
+    wire = MESSAGES
+    half = f"{wire.lead}{wire.text(chr(92) + 'ud83d')}\n\n"
+    other = f"event: c\ndata: {wire.text('x')}\n\n"
+    usual = f"{wire.lead}{wire.text('a')}\n\n"
+    frames = [*wire.before, usual, half, *[usual, other, usual] * 2, *wire.after]
+    for name, chunks in _chunkings([frame.encode() for frame in frames]).items():
+        events, _ = _heard(wire, chunks)
+        text = "".join(event.text for event in events if event.kind == "text_delta")
+        assert text == "a\ufffdaxaaxa", name
+
+
+STRAYS = {
+    "an error": ('{"error":{"message":"down"}}', ("failed", "provider_error"), "provider_error"),
+    "an error that is no JSON": ('{"error": oops', ("finish", "tool_calls"), "conflict"),
+    "a list with such a word": ('["error"]', ("finish", "tool_calls"), "conflict"),
+    "another object": ('{"warning":"slow"}', ("finish", "tool_calls"), "conflict"),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", STRAYS)
+def test_a_line_without_a_field_may_be_an_error_and_breaks_the_call_that_is_open(
+    wire: Wire, name: str
+) -> None:
+    line, end, broken = STRAYS[name]
+    for cut, chunks in _chunkings(
+        [frame.encode() for frame in wire.frames(f"{line}\n\n", 4)]
+    ).items():
+        events, notes = _heard(wire, chunks)
+        assert (events[-1].kind, getattr(events[-1], "reason", "")) == end, cut
+        reasons = [event.reason for event in events if event.kind == "broken_tool_call"]
+        assert (reasons, notes["wire.stray_line"]) == ([broken], 1), cut
+        assert all(event.kind != "unrecognized" for event in events), cut
+
+
+def test_a_comment_after_the_end_is_no_event_whatever_run_it_stands_in() -> None:
+    wire = MESSAGES
+    late = f"{wire.lead}{wire.text('late')}\n\n"
+    usual = wire.frames("", 6)[: len(wire.before) + 2]
+    frames = [*usual, *wire.frames("", 6)[-3:], ": hi\n\n", late, ": hi\n\n", late]
+    cuts = _chunkings([frame.encode() for frame in frames if frame])
+    at = len(wire.before)
+    rest = [frame.encode() for frame in frames if frame]
+    cuts["a run"] = [*rest[: at + 1], b"".join(rest[at + 1 :])]
+    for name, chunks in cuts.items():
+        assert _heard(wire, chunks)[1]["stream.after_end"] == 2, name

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamnorm.events import Failed
-from tests.conftest import sse, traced
+from tests.conftest import sse, text_of, traced
 from tests.providers.test_evidence_wires import (
     A_CLOSE,
     WHOLE,
@@ -102,3 +102,43 @@ def test_a_kind_that_we_do_not_know_with_words_of_a_call_elsewhere_harms_none_th
 def test_a_call_that_begins_after_a_loss_and_looks_empty_may_not_be(odd: Any, empty: str):
     later = (a_start(9, "C", "c"), a_stop(9), *A_CLOSE)
     assert said(odd, *later) == [("c", empty)]
+
+
+# --- what is read on its own ------------------------------------------------------------------------
+
+
+def started(block: bytes) -> bytes:
+    return b'data: {"type":"content_block_start","index":0,"content_block":%s}\n\n' % block
+
+
+def test_a_number_that_is_none_in_a_block_is_an_event_that_is_no_json():
+    begun = sse({"type": "message_start", "message": {"id": "m", "model": "m"}})
+    odd = started(b'{"type":"tool_use","id":"a","name":"f","input":{"n":1e999}}')
+    last = traced("anthropic", begun + odd)[0][-1]
+    assert isinstance(last, Failed)
+    assert (last.reason, last.error.startswith("an event is not JSON (Number out of range")) == (
+        "protocol",
+        True,
+    )
+
+
+def test_half_a_character_and_bytes_that_are_no_text_in_one_block_are_replaced_both():
+    odd = started(b'{"type":"text","text":"a\xff\\ud83d"}')
+    call = (a_start(1), a_delta(WHOLE, 1), a_stop(1), *A_CLOSE)
+    events, pipe = traced("anthropic", odd + b"".join(map(sse, call)))
+    assert (text_of(events), calls_in(events)) == ("a\ufffd\ufffd", [("pay", WHOLE)])
+    assert (pipe.notes["wire.bad_utf8"], pipe.notes["wire.half_character"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("input", "ends"),
+    [
+        (b'{"a":"\xff"}', "conflict!"),
+        (b'{"a":"\\ud83d"}', "invalid_json!"),
+        (b'{"a":"\xff","b":"\\ud83d"}', "conflict!"),
+    ],
+)
+def test_a_call_is_broken_and_no_more_by_such_characters_in_its_start(input: bytes, ends: str):
+    odd = started(b'{"type":"tool_use","id":"a","name":"f","input":%s}' % input)
+    later = (a_start(1), a_delta(WHOLE, 1), a_stop(1))
+    assert said(odd, a_stop(), *later, *A_CLOSE) == [("pay", WHOLE), ("f", ends)]

@@ -290,6 +290,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "step.start": {"index": 0, "step": {"type": "model_output"}},
     "step.delta": {"index": 0, "delta": {"type": "text", "text": "Hi"}},
     "step.stop": {"index": 0},
+    "interaction.completed": {"interaction": {"id": "i", "status": "completed"}},
 }
 
 

@@ -307,6 +307,14 @@ ITEMS: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
         [GROWN, A_DONE, R.done(fc("fz", "a", arguments=TWO), 5)],
         [("a", "pay", {"n": 1}), ("minted", "pay", {"n": 2})],
     ),
+    "an id that another place and item have, closed and without text": (
+        [A, R.done(fc("fa", "a"), 0), R.done(fc("fz", "a", "rob", arguments=TWO), 5)],
+        [("a", "pay", {}), ("minted", "rob", {"n": 2})],
+    ),
+    "an id that another place and item have, which has text": (
+        [GROWN, R.done(fc("fz", "a", "rob", arguments=TWO), 5), A_DONE],
+        [("a", "pay", {"n": 1}), ("minted", "rob", {"n": 2})],
+    ),
     "an id that another family has, of no item": (
         [GROWN, A_DONE, R.done(custom(None, "a", input="x"), 1)],
         [("a", "pay", {"n": 1}), ("minted", "run", {"input": "x"})],

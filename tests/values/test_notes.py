@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import streamnorm
-from streamnorm import Normalizer
+from streamnorm import Limits, Normalizer
 from streamnorm.errors import NoteRaised, StreamnormError, WireError
 from streamnorm.notes import DEBUG, INFO, NOTES, WARNING, Scribe, structure
 from tests.conftest import Chat, Messages, piped, sse, text_of, traced
@@ -137,6 +137,26 @@ def test_strict_says_in_which_frame_in_any_chunking():
 def feed_all(pipe: Normalizer, chunks: list[bytes]) -> None:
     for chunk in chunks:
         pipe.feed(chunk)
+
+
+HALF = Chat.text("XX").replace(b"XX", b"hi\\ud83d")  # the other half never comes
+
+
+def test_strict_raises_at_the_end_of_input_with_what_was_heard_there():
+    pipe = Normalizer("openai_chat", strict=True)
+    assert text_of(pipe.feed(Chat.text("oh ") + HALF[:-2])) == "oh "
+    with pytest.raises(NoteRaised) as error:
+        pipe.close()
+    assert (error.value.note, text_of(list(error.value.events))) == ("wire.half_character", "hi")
+    assert (pipe.ended, pipe.close()) == (True, [])
+
+
+def test_strict_raises_at_a_limit_with_what_was_heard_before():
+    pipe = Normalizer("openai_chat", strict=True, limits=Limits(frame_bytes=200))
+    with pytest.raises(NoteRaised) as error:
+        pipe.feed(HALF + b"data: " + b"x" * 300)
+    assert (error.value.note, text_of(list(error.value.events))) == ("wire.half_character", "hi")
+    assert (pipe.ended, pipe.close()) == (True, [])
 
 
 def test_strict_lets_through_what_is_only_information():

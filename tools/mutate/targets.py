@@ -30,6 +30,8 @@ BEGINNING: tuple[Test, ...] = (
                                             "whole_frames")),
     ("tests/pipe/test_logging.py", "summary"),
     "tests/pipe/test_resume.py",
+    "tests/providers/test_enveloped.py",
+    "tests/providers/test_guards_anthropic.py",
     "tests/values/test_notes.py",
     "tests/providers/test_shapes.py",
     "tests/providers/test_guards_gemini.py",
@@ -65,6 +67,10 @@ def _wire(name: str, *more: Test) -> tuple[Test, ...]:
 
 ALL = Scope()
 _RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
+_DASHSCOPE = _wire("dashscope", "tests/providers/test_dashscope.py")
+_PROGRAMS = ("tests/providers/test_programs.py", "tests/pipe/test_demultiplexer.py")
+_CLAUDE_CODE = ("tests/providers/test_claude_code.py", *_PROGRAMS)
+_CODEX = ("tests/providers/test_codex.py", *_PROGRAMS)
 
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
@@ -108,6 +114,20 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/gemini_interactions/parser.py": Target(
         READING, _wire("gemini_interactions")
     ),
+    "streamnorm/providers/mistral_conversations/parser.py": Target(
+        READING,
+        _wire("mistral_conversations", "tests/providers/test_mistral_conversations.py"),
+    ),
+    "streamnorm/providers/dashscope/parser.py": Target(READING, _DASHSCOPE),
+    "streamnorm/providers/dashscope/growth.py": Target(ALL, _DASHSCOPE),
+    "streamnorm/providers/claude_code/parser.py": Target(READING, _CLAUDE_CODE),
+    "streamnorm/providers/claude_code/lanes.py": Target(ALL, _CLAUDE_CODE),
+    "streamnorm/providers/codex/parser.py": Target(READING, _CODEX),
+    "streamnorm/providers/codex/lanes.py": Target(ALL, _CODEX),
+    "streamnorm/demultiplexer.py": Target(
+        ALL, ("tests/pipe/test_demultiplexer.py", "tests/providers/test_programs.py")
+    ),
+    "streamnorm/core/cursor.py": Target(ALL, ("tests/pipe/test_resume.py",)),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
     "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
     "streamnorm/text/written.py": Target(ALL, ("tests/text/test_written.py",)),
@@ -123,7 +143,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/framing/sse.py": Target(ALL, ("tests/framing/test_sse.py", *FRAMING)),
     "streamnorm/framing/lines.py": Target(ALL, ("tests/framing/test_lines.py", *FRAMING)),
     "streamnorm/framing/json_array.py": Target(ALL, ("tests/framing/test_json_array.py", *FRAMING)),
-    "streamnorm/framing/aws.py": Target(ALL, ("tests/framing/test_aws.py", *FRAMING)),
+    "streamnorm/framing/aws.py": Target(
+        ALL, ("tests/framing/test_aws.py", "tests/providers/test_enveloped.py", *FRAMING)
+    ),
     "streamnorm/agent/consent.py": Target(ALL, ("tests/agent/test_approval.py",)),
 }
 
@@ -149,7 +171,10 @@ _TYPES = "said for the type checker: what it excludes cannot be"
 _TWICE = "a field that its type needs: without it the payload is not read, which is a loss as well"
 _FAILS = "told as a failure before it is looked up: the row is for the page of this wire"
 _AGAIN = "the same, read anew: slower"
-_UNASKED = "kept, and never looked up: only steps that began before the cut are"
+_SAME_BYTES = "bytes made of bytes are the very same ones"
+_SMALL = "where so little was read, nothing can be too big: measuring finds nothing"
+_NO_SEAM = "asked again behind the data, and answered no"
+_UNHEARD = "made for nobody: a line that is not listened to is dropped"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
 # (file, function or table, change) -> why nothing can tell it from the code as it is
@@ -199,6 +224,44 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._feed", "without: or framer is None"): _TYPES,
     (_PIPE, "Normalizer._feed", "boundary: self._left < 0"): _SHORTCUT,
     (_PIPE, "Normalizer._feed", "always: blocks"): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "always: type(chunk) is not bytes"): _SAME_BYTES,
+    (
+        _PIPE, "Normalizer.feed",
+        "never: line is not data and LF not in line and (CR not in line) and (left >= self._near or"
+        " self._is_far(...",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer.feed", "without: or self._is_far(len(chunk))"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._is_far",
+        "always: self._left < self._long and number % MEASURE_EVERY == 0",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._is_far", "without: and self._left < self._long"): _SHORTCUT,
+    (_PIPE, "Normalizer._is_far", "without: and number % MEASURE_EVERY == 0"): _SHORTCUT,
+    (_PIPE, "Normalizer._feed", "never: (sse := self._sse) is not None"): _SHORTCUT,
+    (_PIPE, "Normalizer._framed", "never: isinstance(opening.framer, SSE)"): _SHORTCUT,
+    (_PIPE, "Normalizer._place", "without: or self._framer is None"): _TYPES,
+    (_PIPE, "Normalizer._came_before", "without: or seam is None"): _TYPES,
+    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_lines", "always: rest is line"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended #2"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_uncut", "always: LF in rest or self._calls.mended"): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "always: self._calls.mended"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._read",
+        "never: rest is not block and (single or LF not in rest) or not head",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._read", "without: or not head"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_carefully", "never: calm"): _SHORTCUT,
+    (_PIPE, "Normalizer._read_carefully", "without: and not free"): _SMALL,
+    (_PIPE, "Normalizer._begin", "without: and self._seam is not None"): _NO_SEAM,
+    (_PIPE, "Normalizer._begin", "without: or told"): _SHORTCUT,
+    (_PIPE, "Normalizer._begin", "never: self._calm and opening.envelope"): _SHORTCUT,
+    (_PIPE, "Normalizer._begin", "without: and self._calm"): _SHORTCUT,
+    (_PIPE, "Normalizer._tell_end", "always: self._calls.mended"): _NO_HALVES,
+    (
+        _PIPE, "Normalizer._tell_end",
+        "always: self._scribe.info_on or end.kind == 'failed'",
+    ): _UNHEARD,
     (_PIPE, "Normalizer.feed", "never: data is not chunk"): _SHORTCUT,
     (_PIPE, "Normalizer.feed", "boundary: left >= self._near"): _SHORTCUT,
     (_PIPE, "Normalizer.feed", "without: or left >= self._near"): _SHORTCUT,

@@ -31,6 +31,7 @@ from ...core.parser import (
 )
 from ...core.row import Item
 from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ...text.halves import decoded
 
 __all__ = ["CALLS", "ITEMS", "PARSER", "AnthropicParser"]
 
@@ -121,6 +122,9 @@ class _Block(msgspec.Struct):
     """What a block that calls a tool says; read beside the plain form to keep ``input`` exact."""
 
     input: Raw = Raw()
+
+
+_as_block = msgspec.json.Decoder(_Block).decode
 
 
 # --- the types of tool blocks -------------------------------------------------------------------
@@ -368,7 +372,7 @@ class AnthropicParser(Parser):
         beside = (call.echo or {}).items()
         if given is None and any(isinstance(v, dict | list) for k, v in beside if k not in _BESIDE):
             self.calls.taint(call, "its input may be in a field that we do not know")
-        text = str(msgspec.json.decode(raw, type=_Block).input, "utf-8", "replace") if given else ""
+        text = str(decoded(raw, _as_block).input, "utf-8", "replace") if given else ""
         if not isinstance(given, dict | None) or self._given.get(call.ordinal, text) != text:
             self.calls.taint(call, "the input in its start is no object, or was another before")
         elif text:

@@ -356,8 +356,8 @@ class InteractionsParser(Parser):
         if call is not None:
             self._fill_from_start(call, out)
             self.calls.close(call, out)
-        elif self._began_before(p.index):
-            self._ended_here.add(p.index)
+        else:
+            self._ended_here.add(p.index)  # asked for if it began before this connection
         self._tell_result(p.index, out)
 
     # --- text and thoughts ------------------------------------------------------------------------
