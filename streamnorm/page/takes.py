@@ -16,7 +16,7 @@ from typing import Any
 
 from ..encoding.teller import Teller
 from ..errors import RecordingError
-from ..providers import PROVIDERS, rows_with
+from ..providers import PROGRAMS, PROVIDERS, rows_with
 from ..takes.format import Take, parse_take, read_take
 
 __all__ = ["LARGEST_UPLOAD", "Takes", "scripted_wires"]
@@ -66,13 +66,15 @@ def _row(name: str, load: Callable[[], Take]) -> dict[str, Any]:
     return {
         "name": name,
         "provider": provider,
+        "program": provider in PROGRAMS,
         "title": title,
         "proves": proves if isinstance(proves, str) else "",
     }
 
 
 def _in_folder(folder: Path) -> dict[str, Callable[[], Take]]:
-    paths = [path for name in PROVIDERS for path in sorted((folder / name).glob("*.sse"))]
+    names = (*PROVIDERS, *PROGRAMS)
+    paths = [path for name in names for path in sorted((folder / name).glob("*.sse"))]
     return {f"{path.parent.name}/{path.stem}": _reader(path) for path in paths}
 
 
