@@ -361,3 +361,13 @@ def test_an_object_of_the_sdk_says_that_there_is_no_error():
     with normalize(payloads) as events:
         assert [event.kind for event in events] == ["stream_start", "text_delta", "finish"]
         assert events.provider == "dashscope"
+
+
+@pytest.mark.parametrize(("code", "passes"), [
+    ("Throttling.RateQuota", True), ("ModelServiceFailed", True), ("ModelServingError", True),
+    ("GatewayTimeout", True), ("DataInspectionFailed", False), ("Arrearage", False),
+    ("InvalidApiKey", False),
+])  # fmt: skip
+def test_a_code_of_the_vendors_list_says_whether_it_passes(code: str, passes: bool):
+    events = told({"code": code, "message": "No.", "request_id": "r"})
+    assert events[-1] == Failed("provider_error", "No.", passes, code)

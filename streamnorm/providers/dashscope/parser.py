@@ -115,9 +115,10 @@ ITEMS = (
     Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content",
          "tool_call_id", "request only"),
 )  # fmt: skip
-# How codes begin of errors that pass.
+# How codes begin of errors that pass: those of 429, 500, 503 and 504 in "Error codes" of Alibaba Cloud's Model
+# Studio, and in ``ErrorCode`` of its SDK.
 RETRYABLE = {"Throttling", "InternalError", "ServiceUnavailable", "SystemError", "RequestTimeOut",
-             "ModelServingError", "ModelUnavailable"}  # fmt: skip
+             "ModelServiceFailed", "ModelServingError", "ModelUnavailable", "GatewayTimeout"}  # fmt: skip
 # What stands where an error would, and is none.
 WELL = {"", "200", "ok", "success"}
 CACHED = (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",))

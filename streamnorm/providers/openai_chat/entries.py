@@ -91,14 +91,15 @@ BUILTIN = "builtin_function"  # the type of an entry that calls a function of th
 # What it is called -> its kind; any other is a server tool like all others.
 _BUILTIN = {"$web_search": Kind("web-search", "provider")}
 _OTHER = Kind("builtin-tool", "provider")
-# What is run in a step of reasoning -> its family, and the fields that were asked for.
+# What is run in a step of reasoning -> its family, and the fields that were asked for; all others came
+# out. After ``ReasoningStep`` of Perplexity's own SDK (perplexityai, ``ChatMessageOutput``).
 STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "web_search": ("web-search", ("search_keywords",)),
-    "fetch_url_content": ("web-fetch", ("urls",)),
+    "fetch_url_content": ("web-fetch", ()),
     "execute_python": ("code-execution", ("code",)),
     "file_attachment_search": ("file-search", ("attachment_urls",)),
-    "agent_progress": ("browser", ("action", "thought", "url")),
-    "browser_agent": ("browser", ("action", "thought", "url")),
+    "agent_progress": ("browser", ("action", "url")),
+    "browser_agent": ("browser", ("url",)),
     "browser_tool_execution": ("browser", ("tool",)),
 }
 

@@ -240,7 +240,9 @@ WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_inp
 REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
 RETRYABLE = {"rate_limit_exceeded", "server_error", "overloaded", "overloaded_error", "timeout",
              "429", "500", "502", "503", "504", "529"}  # fmt: skip
-# MiniMax's codes of errors that pass: unknown, timeout, too many requests or tokens, internal.
+# MiniMax's codes of errors that pass, after its "Error Codes" (to be retried later) and the ``base_resp`` of
+# its API reference: unknown, timeout, requests a minute, internal, internal, of a system behind it, tokens
+# a minute, connections, too sudden a growth. 2056 is none: that limit lasts for hours.
 PASSING = {1000, 1001, 1002, 1013, 1024, 1033, 1039, 1041, 2045}
 # Words for an end that is a failure -> may the same request succeed if it is sent again?
 ERRORS = {
