@@ -303,10 +303,11 @@ class Calls:
         """
         ordinal, size, limits, scribe = len(self.all), len(text), self.limits, self._scribe
         arguments: Any = None
+        key = choice, id
         if (
             id
             and name in self._names  # so it is neither too long nor odd
-            and (choice, id) not in self._ids
+            and key not in self._ids
             and len(id) <= limits.id
             and ordinal < limits.calls
             and len(self._open) < limits.open_calls
@@ -627,6 +628,8 @@ class Calls:
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
         held, text = self._mended(call.raw), self._mended(text)
+        if len(call.fragments) > 1 and text == held and self.closes and not self.lossy:
+            self.replace(call, held)  # what is confirmed is not joined again
         if not held:
             self._fill(call, text, out)
         elif not (text == held or _same_value(call.kind, held, text)):
@@ -761,6 +764,8 @@ class Calls:
             value = parse(raw, max_depth=self.limits.depth)
         except Refused as refused:
             return refused
+        if type(value) is dict and len(call.fragments) > 1:
+            self.replace(call, raw)  # it is decided now: not to be joined again
         return self._unwrapped(call, value) if type(value) is str and self.unwraps else value
 
     def as_pieces(self, call: Call) -> None:
