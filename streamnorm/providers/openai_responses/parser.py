@@ -631,7 +631,11 @@ class ResponsesParser(Parser):
             self.calls.taint(call, "it began over the connection before this one")
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
-        """The call of an item. What stood open in its place is void: one place is one call."""
+        """The call of an item. What stood open in its place or under its id is void: one place is one
+        call, and what is not closed cannot be another."""
+        named = self.calls.by_id(0, first_text(item.get("call_id")) or "")
+        if named is not None and named.state < CLOSED:
+            self.calls.void(named, out)
         for held in self._places.open_at(index):
             self.calls.void(held, out)
         return self._open(tool, item, index, out)
