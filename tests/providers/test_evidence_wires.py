@@ -934,6 +934,12 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "an item of one id in another place, while the first is not closed": (
         (r_item("added"), r_delta(WHOLE), r_item("done", WHOLE, 2, "it_2"), r_over()),
         [("pay", "conflict!"), ("pay", WHOLE)]),
+    "an item of one id and another name in another place": (
+        (r_item("added"), r_delta(WHOLE), r_item("done", WHOLE, 2, "it_2", name="b"), r_over()),
+        [("b", WHOLE), ("pay", WHOLE)]),
+    "an item of one id in another place, after the first was closed": (
+        (r_item("added"), r_item("done", ""), r_item("done", WHOLE, 2, "it_2"), r_over()),
+        [("pay", WHOLE), ("pay", "")]),
     "a usual piece after an empty one, after all was said": (
         (r_item("added"), r_said(WHOLE), r_delta(""), r_delta(""), r_delta("}"), r_item("done", ""),
          r_over()), DOUBTED),

@@ -631,14 +631,18 @@ class ResponsesParser(Parser):
             self.calls.taint(call, "it began over the connection before this one")
 
     def _open_item(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
-        """The call of an item. What stood open in its place or under its id is void: one place is one
-        call, and what is not closed cannot be another."""
-        named = self.calls.by_id(0, first_text(item.get("call_id")) or "")
-        if named is not None and named.state < CLOSED:
-            self.calls.void(named, out)
+        """The call of an item. What stood open in its place is void: one place is one call."""
         for held in self._places.open_at(index):
             self.calls.void(held, out)
         return self._open(tool, item, index, out)
+
+    def _open_done(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
+        """The call of an item that is done and was never added. One of its id and its name that is not
+        closed cannot be another: that one was given up."""
+        named = self.calls.by_id(0, first_text(item.get("call_id")) or "")
+        if named is not None and named.state < CLOSED and named.name == name_of(tool, item):
+            self.calls.void(named, out)
+        return self._open_item(tool, item, index, out)
 
     # --- items ----------------------------------------------------------------------------------
 
@@ -703,7 +707,7 @@ class ResponsesParser(Parser):
         elif "call" in tool.role:
             index = p.output_index
             call = self._places.of_item(tool.type, item, index, name_of(tool, item))
-            call = call or self._open_item(tool, item, index, out)
+            call = call or self._open_done(tool, item, index, out)
             self._call_item(call, tool, item, raw, index, out)
         elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)
