@@ -795,6 +795,20 @@ FINDS: dict[str, Find] = {
         "openai_chat",
         (chat(named("{}")), chat(finish="tool_calls"), chat(entry('{"to": ')), chat(entry('"me"}')),
          chat(finish="tool_calls"), DONE)),
+    "an item that is done in another place and under another id, while its call is open": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.delta", delta=WHOLE),
+         function("done", WHOLE, place=2, id="it_2"), over())),
+    "a line that is no UTF-8 in one call, and says others": (
+        "ollama",
+        (b'{"message":{"tool_calls":[{"function":{"name":"pay","arguments":{"to":"me"}}},{"function":'
+         b'{"name":"pay","arguments":{"t\xf3":1}}}]},"done":false}\n',)),
+    "a text said twice in pieces, and an item of another id in the final list": (
+        "openai_responses",
+        (event("code_interpreter_call_code.delta", delta="li"),
+         event("code_interpreter_call_code.delta", delta="li"),
+         item("done", "code_interpreter_call", code="line", outputs=[]),
+         over({"type": "code_interpreter_call", "id": "it_9", "code": "line", "outputs": []}))),
     "gemini: a name alone after the values of a call that was not ended": (
         "gemini",
         (called(name="pay", willContinue=True),

@@ -112,10 +112,15 @@ def _event(block: list[bytes]) -> list[Payload]:
 def lines(body: bytes) -> list[Payload]:
     """One value per line; half a line at the end is nothing."""
     *whole, last = body.removeprefix(BOM).split(b"\n")
-    payloads = [Payload(parsed(line)) for line in whole if line.strip()]
+    payloads = [_line(line) for line in whole if line.strip()]
     if last.strip() and (value := parsed(last)) is not UNREAD:
         payloads.append(Payload(value))
     return payloads
+
+
+def _line(line: bytes) -> Payload:
+    value = parsed(line)
+    return Payload(value, rough=roughly(line) if value is UNREAD else None)
 
 
 # --- one JSON array ---------------------------------------------------------------------------

@@ -559,6 +559,21 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (chat(named('{"to"')), chat(named(WHOLE, "b", "B", 1)), chat(entry(None, 0, id="B")),
          chat(entry(':"me"}')), *STOP),
         [("pay", WHOLE), ("b", WHOLE)]),
+    "another id for one call, said again": (
+        (chat(named('{"to"')), chat(entry(":", id="A2")), chat(entry('"me"}', id="A2")), *STOP), PAID),
+    "an index of one call, the id of another, and a name": (
+        (chat(named('{"to"')), chat(named(WHOLE, "b", "B", 1)), chat(named(None, "b", "B", 0)),
+         chat(entry(':"me"}')), *STOP),
+        [("pay", "conflict!"), ("b", "conflict!")]),
+    "text of a text tool after a reason beside it": (
+        (chat(custom("one", "pay", id="A", type="custom"), finish="stop"), chat(custom(" two")), *STOP),
+        DOUBTED),
+    "the same half in the old field and in the new one": (
+        (both(named('{"to"'), "pay", '{"to"'), *STOP), [("pay", "invalid_json!")]),
+    "a copy in the old field of a call in another choice": (
+        (chat(named(WHOLE, "b"), choice=1), both(named("{}"), "b", WHOLE), chat(finish="stop"),
+         chat(finish="stop", choice=1), DONE),
+        [("b", WHOLE), ("pay", "{}"), ("b", "conflict!")]),
     "arguments after the end of a call that was {}": (
         (chat(named("{}")), chat(finish="tool_calls"), chat(entry(WHOLE)), *STOP), DOUBTED),
     "arguments after {} and a reason that stands beside it": (
@@ -916,6 +931,18 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a start said again after something came": (
         (r_item("added"), r_delta('{"to"'), r_item("added"), r_item("done", WHOLE), r_over()),
         [("pay", "conflict!"), ("pay", WHOLE)]),
+    "an item of one id in another place, while the first is not closed": (
+        (r_item("added"), r_delta(WHOLE), r_item("done", WHOLE, 2, "it_2"), r_over()),
+        [("pay", "conflict!"), ("pay", WHOLE)]),
+    "an item of one id and another name in another place": (
+        (r_item("added"), r_delta(WHOLE), r_item("done", WHOLE, 2, "it_2", name="b"), r_over()),
+        [("b", WHOLE), ("pay", WHOLE)]),
+    "an item of one id in another place, after the first was closed": (
+        (r_item("added"), r_item("done", ""), r_item("done", WHOLE, 2, "it_2"), r_over()),
+        [("pay", WHOLE), ("pay", "")]),
+    "a usual piece after an empty one, after all was said": (
+        (r_item("added"), r_said(WHOLE), r_delta(""), r_delta(""), r_delta("}"), r_item("done", ""),
+         r_over()), DOUBTED),
     "a hosted item that is added again after it was told": (
         (*SEARCHED, *SEARCHED, r_over()), [("web_search", '{"query": "q"}')]),
     "an item that is added again after it was told": (

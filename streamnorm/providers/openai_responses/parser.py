@@ -666,6 +666,14 @@ class ResponsesParser(Parser):
             self.calls.void(held, out)
         return self._open(tool, item, index, out)
 
+    def _open_done(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
+        """The call of an item that is done and was never added. One of its id and its name that is not
+        closed cannot be another: that one was given up."""
+        named = self.calls.by_id(0, first_text(item.get("call_id")) or "")
+        if named is not None and named.state < CLOSED and named.name == name_of(tool, item):
+            self.calls.void(named, out)
+        return self._open_item(tool, item, index, out)
+
     # --- items ----------------------------------------------------------------------------------
 
     def _item_added(self, p: _OfItem, out: Out) -> None:
@@ -729,7 +737,7 @@ class ResponsesParser(Parser):
         elif "call" in tool.role:
             index = p.output_index
             call = self._places.of_item(tool.type, item, index, name_of(tool, item))
-            call = call or self._open_item(tool, item, index, out)
+            call = call or self._open_done(tool, item, index, out)
             self._call_item(call, tool, item, raw, index, out)
         elif not self._output_again(tool, item, p.output_index):
             self._output_item(tool, item, out)

@@ -5,6 +5,7 @@ A call without arguments counts only if the answer is then done with a known wor
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.proof.frames import Twice, lines
@@ -18,15 +19,14 @@ def read(body: bytes) -> Reading:
     reading, empty = Reading(), list[Heard]()
     for payload in lines(body):
         said = payload.value
+        if payload.rough:
+            reading.also += unharmed(payload.rough)
         if not isinstance(said, dict):
             continue
         if said.get("error") is not None:
             reading.ended = "failed"
             break
-        message = said.get("message") if said.get("message") is not None else said
-        entries = message.get("tool_calls") if isinstance(message, dict) else None
-        entries = [entries] if isinstance(entries, dict) else entries
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in entries_in(said):
             heard, stated = call_in(entry)
             if heard is not None:
                 (reading.calls if stated else empty).append(heard)
@@ -41,6 +41,21 @@ def read(body: bytes) -> Reading:
     if reading.ended == "normal":
         reading.calls += empty
     return reading
+
+
+def entries_in(said: dict[str, Any]) -> list[Any]:
+    message = said.get("message") if said.get("message") is not None else said
+    entries = message.get("tool_calls") if isinstance(message, dict) else None
+    entries = [entries] if isinstance(entries, dict) else entries
+    return entries if isinstance(entries, list) else []
+
+
+def unharmed(rough: dict[str, Any]) -> list[Heard]:
+    """The calls of a line that is no UTF-8 which the damage did not touch: each entry is a whole call,
+    and what was replaced in another is no part of it."""
+    whole = [e for e in entries_in(rough) if "\\ufffd" not in json.dumps(e)]
+    calls = (call_in(entry) for entry in whole)
+    return [heard for heard, stated in calls if heard is not None and stated]
 
 
 def call_in(entry: Any) -> tuple[Heard | None, bool]:

@@ -215,6 +215,8 @@ class Items:
                 call.ids.add(id)
                 call.id = id
         call.state["call_id"] = text_in(item.get("call_id")) or call.state["call_id"]
+        if "heard" in call.state:  # told before: both ids find it
+            call.state["heard"].ids = frozenset(call.ids)
 
     def item(self, said: dict[str, Any], done: bool, snapshot: bool = False) -> None:
         place = place_in(said.get("output_index"))
@@ -310,7 +312,8 @@ class Items:
         if arguments is None and empty and not stated and not call.text.strip():
             arguments = None if call.state.get("absent") else nothing(call)
         if arguments is not None:
-            self.reading.calls.append(call.heard(arguments))
+            call.state["heard"] = call.heard(arguments)
+            self.reading.calls.append(call.state["heard"])
             call.state["told"] = True
             self.reading.also += call.under_other_names(arguments)
 
