@@ -748,10 +748,6 @@ FINDS: dict[str, Find] = {
     "claude: a whole line said twice": (
         "claude_code", (said_line(tool_use(input={"to": "me"})), said_line(tool_use(input={"to": "me"})),
                         session_over())),
-    "claude: a copy beside pieces whose start was lost": (
-        "claude_code",
-        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "me"})),
-         told_event(stop()), told_event(reason()), told_event(END))),
     "claude: pieces whose start was lost, and the next answer": (
         "claude_code",
         (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "you"})),
@@ -797,9 +793,6 @@ FINDS: dict[str, Find] = {
         (at(1, generated(named('{"n":'))), at(2, generated(entry("1", id=""))),
          at(2, generated(entry("1", id=""))), at(3, generated(entry("}", id=""))),
          at(4, generated(finish="tool_calls")))),
-    "dashscope: a piece that goes on from the first, and is none": (
-        "dashscope", (generated(named('{"to":')), generated(entry(WHOLE, id="")),
-                      generated(finish="tool_calls"))),
     "conversations: a word for its confirmation that is none": (
         "mistral_conversations", (entry_piece(WHOLE, confirmation_status=5), RESPONSE_OVER)),
     "conversations: ids that come late": (
