@@ -752,6 +752,10 @@ FINDS: dict[str, Find] = {
         "claude_code",
         (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "you"})),
          said_line(id="m2"), told_event(reason()), told_event(END))),
+    "claude: a line that says its type twice, and the next answer": (
+        "claude_code",
+        ('{"type":"x","type":"assistant","message":{"id":"m1","model":"m","content":[]}}',
+         said_line(tool_use(input={"to": "me"}), id="m2"))),
     "claude: a whole block that does not say its input": (
         "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
     "claude: a whole block beside half a character": (

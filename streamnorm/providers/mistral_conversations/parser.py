@@ -301,8 +301,8 @@ class ConversationsParser(Parser):
         if (say := CHUNKS.get(kind)) is not None:
             say(said, voice, out)
         elif (shown := MEDIA.get(kind)) is not None:
-            place = said.get("file_id") or said.get(kind)  # each is whole: no other goes on with it
-            self.show(out, shown(said), place=str(place), agent=voice.agent)
+            # each is whole: no other goes on with it
+            self.show(out, shown(said), place=str(said), agent=voice.agent)
         elif chunk is not None:
             super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
 
