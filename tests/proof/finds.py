@@ -781,6 +781,10 @@ FINDS: dict[str, Find] = {
         "codex", (saved("custom_tool_call", input={}), happened("task_complete"))),
     "codex: a saved text that is missing": (
         "codex", (saved("custom_tool_call"), happened("task_complete"))),
+    "codex: a saved action that is an empty list": (
+        "codex", (saved("computer_call", action=[], status="completed"), happened("task_complete"))),
+    "codex: a saved search with a number for its arguments": (
+        "codex", (saved("web_search_call", arguments=5, status="completed"), happened("task_complete"))),
     "codex: a saved action that is missing": ("codex", (saved("computer_call", status="completed"),)),
     "dashscope: another id in the place of a call that goes on": (
         "dashscope", (generated(named(WHOLE, id="A")), generated(named(WHOLE, id="B"), finish="tool_calls"))),
