@@ -810,6 +810,11 @@ FINDS: dict[str, Find] = {
         "mistral_conversations",
         (*(conversed(f"tool.execution.{kind}", name="pay", **more)
            for kind, more in (("started", {"arguments": WHOLE}), ("done", {})) * 2), RESPONSE_OVER)),
+    "conversations: an execution that is begun again in its middle, and never done": (
+        "mistral_conversations",
+        (*(conversed(f"tool.execution.{kind}", name="pay", arguments=text)
+           for kind, text in (("started", '{"'), ("delta", 'to":"me","a'), ("started", '{"'),
+                              ("delta", 'b":1}'))), RESPONSE_OVER)),
     "conversations: the end of a handoff under another id": (
         "mistral_conversations",
         (conversed("agent.handoff.started", **LEAVING),

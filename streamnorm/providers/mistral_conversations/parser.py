@@ -443,14 +443,15 @@ class ConversationsParser(Parser):
 
     def end_of_calls(self, out: Out) -> None:
         """A handoff that the client is to make has a beginning only. What the provider runs itself has
-        a closing mark: without it, only an object that cannot go on is whole."""
+        a closing mark: without it, only an object that cannot go on is whole, where nothing was lost."""
         for call, said in self._handoffs.values():
             if call.state < State.CLOSED:
                 self.calls.append(call, json_text(said), out)
         for call in self._executed.values():
             if call.state >= State.CLOSED or call.taint:
                 continue
-            if self.calls.is_whole(call) and call.raw.strip(_BRACES):
+            whole = self.calls.is_whole(call) and not self.calls.lost
+            if whole and call.raw.strip(_BRACES):
                 self.scribe.note("call.unclosed", call_id=call.id)
             else:
                 self.calls.fail(call, "truncated", "the wire never closed this call", out)
