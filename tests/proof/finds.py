@@ -792,6 +792,10 @@ FINDS: dict[str, Find] = {
         "dashscope",
         (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
          generated(named(WHOLE), finish="length"))),
+    "dashscope: a call whose place is taken by one that was there before": (
+        "dashscope",
+        (generated(named("", id="A")), generated(named(WHOLE, "play", "B")),
+         generated(named("", id="A")), generated(named(WHOLE, "play", "B"), finish="tool_calls"))),
     "dashscope: a hole in the numbers of events": (
         "dashscope",
         (at(1, generated(named('{"to":"'))), at(3, generated(entry('u"}', id=""))),

@@ -298,7 +298,7 @@ class ConversationsParser(Parser):
     def _chunk(self, chunk: Any, voice: _Voice, out: Out) -> None:
         said = chunk if isinstance(chunk, dict) else {"type": "text", "text": chunk}
         kind = str(said.get("type", "text"))
-        if (say := CHUNKS.get(kind)) is not None:
+        if (say := SAID.get(kind)) is not None:
             say(said, voice, out)
         elif (shown := MEDIA.get(kind)) is not None:
             # each is whole: no other goes on with it
@@ -536,7 +536,7 @@ def _file(chunk: dict[str, Any]) -> Shown:
     return Shown("content/tool_file", chunk, type=type_, usually=UNTOLD, echo=chunk)
 
 
-CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
+SAID: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "text": _text,
     "thinking": _thinking,
     "reference": _reference,
@@ -547,6 +547,7 @@ MEDIA: dict[str, Callable[[dict[str, Any]], Shown]] = {
     "document_url": _address,
     "tool_file": _file,
 }
+CHUNKS = {**SAID, **MEDIA}  # all that we know
 
 
 def _begins(text: str | None) -> bool:
