@@ -35,7 +35,8 @@ FINISH_WORDS: tuple[Any, ...] = (
     "guardrail_intervened", "budget_exceeded", None, "", 5, {}, [],
 )  # fmt: skip
 INDEX_FIELDS = {"index", "output_index", "contentBlockIndex", "content_index"}
-ID_FIELDS = {"id", "call_id", "item_id", "tool_use_id", "toolUseId"}
+ID_FIELDS = {"id", "call_id", "item_id", "tool_use_id", "toolUseId", "tool_call_id",
+             "parent_tool_use_id"}  # fmt: skip
 TYPE_FIELDS = {"type", "event_type"}
 TEXT_FIELDS = {"partial_json", "arguments", "delta", "input", "code", "text", "stringValue",
                "content", "args", "name"}  # fmt: skip

@@ -831,14 +831,14 @@ FINDS: dict[str, Find] = {
     "claude: a whole line said twice": (
         "claude_code", (said_line(tool_use(input={"to": "me"})), said_line(tool_use(input={"to": "me"})),
                         session_over())),
-    "claude: a copy beside pieces whose start was lost": (
-        "claude_code",
-        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "me"})),
-         told_event(stop()), told_event(reason()), told_event(END))),
     "claude: pieces whose start was lost, and the next answer": (
         "claude_code",
         (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "you"})),
          said_line(id="m2"), told_event(reason()), told_event(END))),
+    "claude: a line that says its type twice, and the next answer": (
+        "claude_code",
+        ('{"type":"x","type":"assistant","message":{"id":"m1","model":"m","content":[]}}',
+         said_line(tool_use(input={"to": "me"}), id="m2"))),
     "claude: a whole block that does not say its input": (
         "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
     "claude: a whole block beside half a character": (
@@ -864,6 +864,10 @@ FINDS: dict[str, Find] = {
         "codex", (saved("custom_tool_call", input={}), happened("task_complete"))),
     "codex: a saved text that is missing": (
         "codex", (saved("custom_tool_call"), happened("task_complete"))),
+    "codex: a saved action that is an empty list": (
+        "codex", (saved("computer_call", action=[], status="completed"), happened("task_complete"))),
+    "codex: a saved search with a number for its arguments": (
+        "codex", (saved("web_search_call", arguments=5, status="completed"), happened("task_complete"))),
     "codex: a saved action that is missing": ("codex", (saved("computer_call", status="completed"),)),
     "dashscope: another id in the place of a call that goes on": (
         "dashscope", (generated(named(WHOLE, id="A")), generated(named(WHOLE, id="B"), finish="tool_calls"))),
@@ -871,6 +875,10 @@ FINDS: dict[str, Find] = {
         "dashscope",
         (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
          generated(named(WHOLE), finish="length"))),
+    "dashscope: a call whose place is taken by one that was there before": (
+        "dashscope",
+        (generated(named("", id="A")), generated(named(WHOLE, "play", "B")),
+         generated(named("", id="A")), generated(named(WHOLE, "play", "B"), finish="tool_calls"))),
     "dashscope: a hole in the numbers of events": (
         "dashscope",
         (at(1, generated(named('{"to":"'))), at(3, generated(entry('u"}', id=""))),
@@ -880,9 +888,6 @@ FINDS: dict[str, Find] = {
         (at(1, generated(named('{"n":'))), at(2, generated(entry("1", id=""))),
          at(2, generated(entry("1", id=""))), at(3, generated(entry("}", id=""))),
          at(4, generated(finish="tool_calls")))),
-    "dashscope: a piece that goes on from the first, and is none": (
-        "dashscope", (generated(named('{"to":')), generated(entry(WHOLE, id="")),
-                      generated(finish="tool_calls"))),
     "conversations: a word for its confirmation that is none": (
         "mistral_conversations", (entry_piece(WHOLE, confirmation_status=5), RESPONSE_OVER)),
     "conversations: ids that come late": (
@@ -892,6 +897,11 @@ FINDS: dict[str, Find] = {
         "mistral_conversations",
         (*(conversed(f"tool.execution.{kind}", name="pay", **more)
            for kind, more in (("started", {"arguments": WHOLE}), ("done", {})) * 2), RESPONSE_OVER)),
+    "conversations: an execution that is begun again in its middle, and never done": (
+        "mistral_conversations",
+        (*(conversed(f"tool.execution.{kind}", name="pay", arguments=text)
+           for kind, text in (("started", '{"'), ("delta", 'to":"me","a'), ("started", '{"'),
+                              ("delta", 'b":1}'))), RESPONSE_OVER)),
     "conversations: the end of a handoff under another id": (
         "mistral_conversations",
         (conversed("agent.handoff.started", **LEAVING),

@@ -18,9 +18,9 @@ from tests.proof.talk import Said, Talk
 NOTHING_TO_DO = {
     ("change_index", "ollama"),
     ("change_type", "gemini"), ("change_type", "ollama"), ("change_type", "bedrock"),
-    ("change_type", "mistral"), ("wrong_event", "ollama"),
-    ("change_index", "codex"), ("wrong_event", "codex"), ("wrong_event", "claude_code"),
-    ("change_finish", "mistral_conversations"), ("finish_everywhere", "mistral_conversations"),
+    ("change_type", "mistral"), ("wrong_event", "ollama"), ("wrong_event", "claude_code"),
+    ("wrong_event", "codex"), ("change_index", "codex"), ("change_finish", "mistral_conversations"),
+    ("finish_everywhere", "mistral_conversations"),
 }  # fmt: skip
 
 

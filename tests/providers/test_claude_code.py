@@ -424,3 +424,10 @@ def test_a_piece_of_an_agent_that_cannot_be_read_breaks_the_call_that_it_may_be_
     ((_, events),) = told("claude_code", lines)
     assert calls_of(events) == []
     assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_a_line_that_cannot_be_read_says_of_which_answer_it_is():
+    first = json.dumps(assistant("m1", text("Hi."))).replace("{", '{"type":"x",', 1)
+    streams = told("claude_code", [first, assistant("m2", tool_use("a", command="x")), DONE])
+    calls = [[c.id for c in calls_of(events)] for _, events in streams]
+    assert calls == [[], ["a"]]

@@ -296,6 +296,8 @@ def test_what_could_not_be_read_at_the_start_may_be_said_at_the_end():
     {"type": "custom_tool_call", "name": "f"},
     {"type": "custom_tool_call", "name": "f", "input": {}},
     {"type": "computer_call"},
+    {"type": "computer_call", "action": []},
+    {"type": "web_search_call", "id": "w", "arguments": 5},
     {"type": "local_shell_call", "action": 5},
 ])  # fmt: skip
 def test_a_saved_item_without_its_input_is_no_call_without_arguments(fields):

@@ -173,6 +173,13 @@ def test_a_result_without_its_call_is_told_with_its_family():
     assert (result.call, result.output, result.family) == (None, {"n": 1}, "web-search")
 
 
+def test_an_execution_that_is_begun_again_and_never_done_is_broken():
+    delta = {"type": "tool.execution.delta", "id": "x", "name": "web_search"}
+    said = [started(arguments='{"'), {**delta, "arguments": 'q": 1, "'}, started(arguments='{"')]
+    calls = ends(told(*said, {**delta, "arguments": 'r": 2}'}, DONE))
+    assert [c.kind for c in calls] == ["broken_tool_call"] * 2
+
+
 def test_an_execution_that_is_said_twice_is_one_call_and_one_result():
     said = [started(arguments='{"q": 1}'), EXECUTED, EXECUTED]
     for lines in (said, [*said[:2], *said[:2]]):

@@ -197,6 +197,12 @@ class ClaudeCodeParser(AnthropicParser):
         event = payload.get("event")
         return super().calls_named(event) if isinstance(event, dict) else None
 
+    def unknown(self, payload: Any, why: str, out: Out) -> None:
+        """A line that cannot be read may still say of which answer it is."""
+        if isinstance(payload, dict) and payload.get("type") == "assistant":
+            self._message = self._message or _id_of(payload.get("message"))
+        super().unknown(payload, why, out)
+
     # --- in pieces ------------------------------------------------------------------------------
 
     def _stream_event(self, p: StreamEvent, out: Out) -> None:

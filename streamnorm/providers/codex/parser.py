@@ -165,12 +165,14 @@ _TYPES: dict[str, type] = {
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
 _OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
+# How they say their input, and the types of those fields.
 _FORMS: dict[str, tuple[type, ...]] = {
     "input": (str,),
     "code": (str,),
     "object": (dict,),
-    "one of": (dict, list),
+    "one of": (dict, list),  # one, or several
 }
+_INPUTS = ("arguments", "input", "action", "operation", "code")  # wherever: no number is one
 _THERE = tuple(tool._replace(runs_on="provider") for tool in TOOLS)
 # What the program adds to items of the wire.
 _ADDED = ("internal_chat_message_metadata_passthrough", "metadata")
@@ -355,7 +357,9 @@ class CodexParser(ResponsesParser):
         """Nothing restates an item here: what is missing of it, or of another type, is lost."""
         form, *fields = tool.said
         kinds = _FORMS.get(form, ()) if tool.type in _OF_CLIENTS else ()
-        if kinds and not any(isinstance(item.get(field), kinds) for field in fields):
+        said = any(isinstance(item.get(f), kind) for f, kind in zip(fields, kinds, strict=False))
+        numbers = any(isinstance(item.get(field), int | float) for field in _INPUTS)
+        if numbers or (kinds and not said):
             self.calls.lossy = "its input is missing, or of another type"
         super()._call_item(call, tool, item, raw, index, out)
 

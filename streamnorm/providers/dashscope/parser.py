@@ -260,8 +260,7 @@ class DashScopeParser(ChatParser):
     def _is_elsewhere(self, choice: Choice, id: str | None, index: int) -> bool:
         """Is this the id of a call in another place? Then nobody can say which of both is meant."""
         known = self.calls.by_id(choice.number, id) if id else None
-        held = choice.by_index.get(index)
-        return known not in (None, held) and known in choice.by_index.values()
+        return known not in (None, choice.by_index.get(index))
 
     def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:
         for place, new in (((ReasoningDelta, number), thought), ((TextDelta, number), text)):

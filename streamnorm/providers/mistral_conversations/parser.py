@@ -298,11 +298,11 @@ class ConversationsParser(Parser):
     def _chunk(self, chunk: Any, voice: _Voice, out: Out) -> None:
         said = chunk if isinstance(chunk, dict) else {"type": "text", "text": chunk}
         kind = str(said.get("type", "text"))
-        if (say := CHUNKS.get(kind)) is not None:
+        if (say := SAID.get(kind)) is not None:
             say(said, voice, out)
         elif (shown := MEDIA.get(kind)) is not None:
-            place = said.get("file_id") or said.get(kind)  # each is whole: no other goes on with it
-            self.show(out, shown(said), place=str(place), agent=voice.agent)
+            # each is whole: no other goes on with it
+            self.show(out, shown(said), place=str(said), agent=voice.agent)
         elif chunk is not None:
             super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
 
@@ -443,14 +443,15 @@ class ConversationsParser(Parser):
 
     def end_of_calls(self, out: Out) -> None:
         """A handoff that the client is to make has a beginning only. What the provider runs itself has
-        a closing mark: without it, only an object that cannot go on is whole."""
+        a closing mark: without it, only an object that cannot go on is whole, where nothing was lost."""
         for call, said in self._handoffs.values():
             if call.state < State.CLOSED:
                 self.calls.append(call, json_text(said), out)
         for call in self._executed.values():
             if call.state >= State.CLOSED or call.taint:
                 continue
-            if self.calls.is_whole(call) and call.raw.strip(_BRACES):
+            whole = self.calls.is_whole(call) and not self.calls.lost
+            if whole and call.raw.strip(_BRACES):
                 self.scribe.note("call.unclosed", call_id=call.id)
             else:
                 self.calls.fail(call, "truncated", "the wire never closed this call", out)
@@ -535,7 +536,7 @@ def _file(chunk: dict[str, Any]) -> Shown:
     return Shown("content/tool_file", chunk, type=type_, usually=UNTOLD, echo=chunk)
 
 
-CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
+SAID: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "text": _text,
     "thinking": _thinking,
     "reference": _reference,
@@ -546,6 +547,7 @@ MEDIA: dict[str, Callable[[dict[str, Any]], Shown]] = {
     "document_url": _address,
     "tool_file": _file,
 }
+CHUNKS = {**SAID, **MEDIA}  # all that we know
 
 
 def _begins(text: str | None) -> bool:

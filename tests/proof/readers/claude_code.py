@@ -85,6 +85,7 @@ class Agent:
         self.told: set[str] = set()  # ids of calls that whole lines of this answer said
         self.ended = False
         self.over = False  # what comes now is late, until an answer begins
+        self.replied = False  # something came out of its calls
 
     def fresh(self) -> Places:
         pieces = Places()
@@ -93,7 +94,7 @@ class Agent:
 
     def next(self, id: str, partial: bool) -> None:
         self.pieces, self.partial, self.id, self.told = self.fresh(), partial, id, set()
-        self.over = False
+        self.over = self.replied = False
 
     def end(self) -> None:
         self.next("", False)
@@ -145,6 +146,7 @@ class Agent:
         content = message.get("content") if isinstance(message, dict) else None
         blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
         ids = [id for block in blocks if (id := text_in(block.get("tool_use_id")))]
+        self.replied |= bool(blocks)
         for id in ids:
             for call in self.pieces.all:
                 empty = not call.text.strip() and call.given in (None, {})
@@ -163,7 +165,8 @@ class Agent:
         refused = said.get("error") or said.get("isApiErrorMessage")
         if refused or message.get("model") == "<synthetic>":
             return None  # the program speaks, not the model
-        if id and self.id and id != self.id:
+        behind = self.replied and not id and not self.partial  # without an id: the next answer
+        if behind or (id and self.id and id != self.id):
             self.next(id, False)
         self.id, self.over = self.id or id, False
         if self.partial:

@@ -42,8 +42,7 @@ def read(body: bytes) -> Reading:
     turn = Turn(reading)
     for payload in lines(body):
         said = payload.value
-        if not isinstance(said, dict):
-            turn.items.taint(None)
+        if not isinstance(said, dict):  # whatever it was, no item has parts elsewhere
             continue
         kind = text_in(said.get("type"))
         inner = said.get("payload")
@@ -53,14 +52,17 @@ def read(body: bytes) -> Reading:
         elif kind == "response_item":
             turn.response_item(inner)
         elif kind in ("turn.started", "turn.completed", "turn.failed"):
+            if kind == "turn.completed":
+                turn.over()
             turn = Turn(reading)
             reading.ended = {"turn.completed": "normal"}.get(kind, "failed")
-        elif kind == "turn_context" and turn.number and not turn.tasked:
-            turn.over()
+        elif kind == "turn_context" and not (turn.id and turn.id == turn_in(inner)):
+            if not turn.tasked and turn.number:  # only the next one tells that it has ended
+                turn.over()
             turn = Turn(reading)
         elif kind == "event_msg" and event in ("task_started", "turn_started"):
             turn = Turn(reading)
-            turn.tasked = True
+            turn.tasked, turn.id = True, turn_in(inner)
         elif kind == "event_msg" and event in ("task_complete", "turn_complete"):
             turn.over()
             turn = Turn(reading)
@@ -68,6 +70,10 @@ def read(body: bytes) -> Reading:
         elif kind == "event_msg" and event == "turn_aborted":
             turn = Turn(reading)
     return reading
+
+
+def turn_in(payload: Any) -> str:
+    return text_in(payload.get("turn_id")) if isinstance(payload, dict) else ""
 
 
 class Turn:
@@ -80,7 +86,7 @@ class Turn:
         self.items = Items(TOOLS)
         self.items.reading.calls, self.items.reading.also = reading.calls, reading.also
         self.number = 0  # of items in a rollout
-        self.tasked = False
+        self.tasked, self.id = False, ""
 
     def item(self, what: str, item: Any) -> None:
         kind = text_in(item.get("type")) if isinstance(item, dict) else ""
@@ -99,7 +105,9 @@ class Turn:
         ]  # one without an id is the first of them
         if same and what == "completed":
             self.running.remove(same[0])
-        elif not same and (kind, call.id or "") not in self.told:
+        elif (kind, call.id) in self.told:  # said once more; if differently, one of both is told
+            self.reading.also += [call] if call not in self.reading.calls else []
+        elif not same:
             self.reading.calls.append(call)
             self.told |= {(kind, call.id)} if call.id else set()
             self.running += [call] if what == "started" else []

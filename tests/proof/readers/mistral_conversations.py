@@ -26,6 +26,7 @@ from tests.proof.readers.said import (
 )
 
 PIECE, HANDOFF = "function.call.delta", "agent.handoff"
+BEGINNINGS = {PIECE, "tool.execution.started", "agent.handoff.started"}
 FIELDS = {"type", "id", "name", "tool_call_id", "arguments", "created_at", "output_index", "model",
           "agent_id", "confirmation_status"}  # fmt: skip
 BEFORE = ("previous_agent_id", "previous_agent_name")
@@ -113,7 +114,9 @@ class Entries:
             return self.lost(self.calls)
         if str(rough.get("type")).startswith(OF_NO_CALL) and not mentions(rough):
             return None
-        return self.lost(self.named(rough) or self.others(rough))
+        ids = id_in(rough.get("id")) + id_in(rough.get("tool_call_id"))
+        own = ids and "\ufffd" not in ids and rough.get("type") in BEGINNINGS  # its own, and new
+        return self.lost(self.named(rough) or ([] if own else self.others(rough)))
 
     def others(self, said: dict[str, Any]) -> list[Open]:
         """Whom it may have been of, if it names nobody."""
@@ -180,13 +183,14 @@ class Entries:
 
     def start(self, said: dict[str, Any]) -> None:
         id, name = name_in(said.get("id")), name_in(said.get("name"))
-        for held in self.of("execution", id) if id else self.nameless("execution"):
+        for held in self.running(said, "execution"):
             if held.closed and id:
                 return None  # said once more
             if not held.closed:
                 if id and held.name == name and not held.text and not held.tainted:
                     return self.hear(held, said)
-                held.closed = held.tainted = True
+                held.tainted = True  # begun again: the first was given up
+                self.lost_any |= bool(held.text)
         return self.hear(self.open("execution", id, name, id), said)
 
     def nameless(self, kind: str) -> list[Open]:
@@ -199,6 +203,8 @@ class Entries:
 
     def grow(self, said: dict[str, Any]) -> None:
         held = self.running(said, "execution")
+        if said.get("arguments") == "":
+            return None
         if not held or held[0].closed:
             return self.lost(self.calls)
         return self.hear(held[0], said)
@@ -257,5 +263,7 @@ class Entries:
         for call in self.calls:
             if call.kind == "function":
                 self.tell(call, empty=not self.lost_any)
-            elif not call.closed and (call.kind == "handoff" or call.text.strip("{} \t\r\n")):
-                self.tell(call)
+            elif not call.closed:
+                enough = call.text.strip("{} \t\r\n") and not self.lost_any
+                if call.kind == "handoff" or enough:
+                    self.tell(call)

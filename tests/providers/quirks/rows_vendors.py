@@ -90,7 +90,7 @@ VENDORS = (
                     ("call_nmFuaVTXccQ5Y4TFF4Cii5", *WEATHER),
                     ("call_3TDpKUqTfmH4rDcP0beQYN", *TIDES),
                 ),
-                notes=("wire.keepalive", "args.cumulative", "args.repeated"),
+                notes=("wire.keepalive",),
             ),
         ),
     ),
