@@ -70,7 +70,11 @@ _RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
 _DASHSCOPE = _wire("dashscope", "tests/providers/test_dashscope.py")
 _PROGRAMS = ("tests/providers/test_programs.py", "tests/pipe/test_demultiplexer.py")
 _CLAUDE_CODE = ("tests/providers/test_claude_code.py", *_PROGRAMS)
-_CODEX = ("tests/providers/test_codex.py", *_PROGRAMS)
+_CODEX = (
+    "tests/providers/test_codex.py",
+    "tests/providers/test_guards_codex.py",
+    *_PROGRAMS,
+)
 
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
