@@ -353,6 +353,16 @@ class Fold:
                 hear(self, item, out)
         return out
 
+    def hear(self, item: Any) -> list[Move]:
+        """As ``feed``, of one item."""
+        out: list[Move] = []
+        hear = _HEARD.get(type(item))
+        if hear is None:
+            self._other(item, out)
+        else:
+            hear(self, item, out)
+        return out
+
     def going(self, item: Any) -> Run | Call | None:
         """The open part that this item only adds a text to, if that is all that it does.
 
@@ -500,24 +510,20 @@ class Fold:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _open_call(self, event: ToolCallStart, out: list[Move]) -> None:
-        self._adopt(event, out)
-
     def _adopt(self, event: ToolCallStart | ToolCall | BrokenToolCall, out: list[Move]) -> Call:
         ordinal, id, runs_on = event.call, event.id, event.runs_on
-        self._need_step(out)
-        self._close_runs(out)
-        if (before := self._open.get(ordinal)) is not None:
+        if not self._in_step:
+            self._need_step(out)
+        if self._runs:
+            self._close_runs(out)
+        if ordinal in self._open:
+            before = self._open[ordinal]
             self._break(_cut(ordinal, before, "another call began in its place"), out)
-        call = Call(
-            self.unique(id),
-            id,
-            event.name or "unknown",
-            runs_on == "provider",
-            self._steps,
-            ordinal,
-        )
-        call.agent = event.agent
+        name = self.unique(id) if id in self._used or not id else id
+        self._used.add(name)
+        call = Call(name, id, event.name or "unknown", runs_on == "provider", self._steps, ordinal)
+        if event.agent is not None:
+            call.agent = event.agent
         self._open[ordinal] = self._ordinals[ordinal] = call
         out.append(CallOpen(call))
         return call
@@ -643,14 +649,14 @@ def _cut(ordinal: int, call: Call, why: str) -> BrokenToolCall:
 
 _KINDS: dict[type, RunKind] = {TextDelta: "text", ReasoningDelta: "reasoning"}
 
-_Heard: TypeAlias = Callable[[Fold, Any, list[Move]], None]
+_Heard: TypeAlias = Callable[[Fold, Any, list[Move]], object]
 
 _HEARD: dict[type, _Heard] = {
     StreamStart: Fold._begin,
     TextDelta: Fold._say,
     ReasoningDelta: Fold._say,
     Media: Fold._show,
-    ToolCallStart: Fold._open_call,
+    ToolCallStart: Fold._adopt,
     ToolCallDelta: Fold._grow,
     ToolCall: Fold._whole,
     BrokenToolCall: Fold._break,

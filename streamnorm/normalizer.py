@@ -4,8 +4,8 @@ Rule: any chunking of the same bytes gives the same events. So everything is dec
 never at a chunk, and limits fall at the same frame or byte whatever the chunks are. The last event
 is ``Finish`` or ``Failed``, exactly one of them, and nothing follows it.
 
-Hot are the short way in ``feed`` and the loops in ``_read_lines`` and ``_read``; everything unusual
-leaves them through one ``except``.
+Hot are the short way in ``feed`` and the loops in ``_read_run``, in ``Parser.run`` and in ``_read``;
+everything unusual leaves them through one ``except``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from operator import length_hint
 from typing import Any, TypeAlias
 
 import msgspec
@@ -197,17 +198,24 @@ class Normalizer:
 
     def _feed(self, chunk: bytes, out: list[Event]) -> list[Event]:
         """Any bytes: parts of frames, or several of them."""
-        framer, lines = self._framer, None
+        framer = self._framer
         if framer is None or self._left < 0 or not self._calm:
             return self._feed_slowly(chunk, out)
         if (sse := self._sse) is not None:
             lines = sse.run(chunk, self._lead)
-            blocks = sse.feed(chunk) if lines is None else lines
+            if lines is not None:
+                self._end = sse.end
+                if not self._ended:
+                    self._take_run(lines, out)
+                else:
+                    self._after_end([_whole(line, self._lead) for line in lines])
+                return out
+            blocks = sse.feed(chunk)
             self._end = sse.end
         else:
             blocks = framer.feed(chunk)
         if blocks:
-            self._take(blocks, out, b"" if lines is None else self._lead)
+            self._take(blocks, out)
         if framer.overflow:
             self._overflow("frame_bytes", out)
         return out
@@ -382,22 +390,56 @@ class Normalizer:
 
     # --- the loop -------------------------------------------------------------------------------
 
-    def _take(self, blocks: list[bytes], out: list[Event], cut: bytes = b"") -> None:
-        """Frames in, or what stands behind the head that was ``cut`` off all of them; events out."""
+    def _take(self, blocks: list[bytes], out: list[Event]) -> None:
+        """Frames in, events out."""
         if self._ended:
-            return self._after_end([_whole(block, cut) for block in blocks])
-        self._latest, self._latest_cut = blocks, cut
+            return self._after_end(blocks)
+        self._latest, self._latest_cut = blocks, b""
         unread = iter(blocks)
         before = self._frames
         self._frames += len(blocks)
-        read = self._read_lines if cut else self._read
         try:
             if self._calm and self._left >= self._long and self._frames <= self._limits.frames:
-                read(unread, out)
+                self._read(unread, out)
             else:
-                self._read_carefully(unread, before, out, read)
+                self._read_carefully(unread, before, out, self._read)
         except _STOPS as error:
-            self._stop(error, out, unread, cut)
+            self._stop(error, out, unread)
+
+    def _take_run(self, lines: list[bytes], out: list[Event]) -> None:
+        """What stands behind the one head that was cut off all these frames in, events out."""
+        self._latest, self._latest_cut = lines, self._lead
+        self._frames = frames = self._frames + len(lines)
+        unread = iter(self._opened(lines) if self._envelope else lines)
+        run = self._parser.run
+        try:
+            if self._left < self._long or frames > self._limits.frames:
+                self._read_carefully(
+                    unread, frames - len(lines), out,
+                    lambda some, out: self._read_run(some, unread, lines, out),
+                )  # fmt: skip
+            elif run is None or self._calls.mended:
+                self._read_run(unread, unread, lines, out)
+            else:  # as in ``_read_run``, which goes on if not all are as usual
+                try:
+                    payload = run(unread, out)
+                except UNREADABLE:
+                    self._read_odd(unread, lines, out)
+                else:
+                    if payload is None:
+                        return
+                    self._kinds[type(payload)](self._parser, payload, out)
+                self._read_run(unread, unread, lines, out)
+        except _STOPS as error:
+            self._stop(error, out, lines[len(lines) - length_hint(unread) :], self._lead)
+
+    def _opened(self, lines: list[bytes]) -> list[bytes]:
+        """What payloads repeat is cut where it is the same to the byte, so that every byte of a frame
+        is either compared or read. A line that begins otherwise stays itself."""
+        envelope = self._envelope
+        return [
+            line if (rest := line.removeprefix(envelope)) is line else b"{" + rest for line in lines
+        ]
 
     def _stop(
         self, error: Exception, out: list[Event], unread: Iterable[bytes] = (), cut: bytes = b""
@@ -440,26 +482,38 @@ class Normalizer:
         self._fail(out, Failure("protocol", what))
         self._scribe.note("wire.unreadable", error=type(error).__name__, where=where)
 
-    def _read_lines(self, lines: Iterator[bytes], out: list[Event]) -> None:
-        """The hot loop, behind heads that the framer compared and cut. What payloads repeat is cut
-        where it is the same to the byte. So every byte of a frame is either compared or read."""
-        parser, kinds, lead, envelope = self._parser, self._kinds, self._lead, self._envelope
-        decode = _refuse if self._calls.mended else self._decode
-        for line in lines:
+    def _read_run(
+        self, some: Iterator[bytes], unread: Iterator[bytes], lines: list[bytes], out: list[Event]
+    ) -> None:
+        """The hot loop over ``some`` of the payloads that are ``unread``; ``lines`` are all of them as
+        they came. The wire's own loop gives back any payload that is not the usual one."""
+        parser, kinds, calls, run = self._parser, self._kinds, self._calls, self._parser.run
+        while run is not None and not calls.mended:
             try:
-                if envelope:
-                    rest = line.removeprefix(envelope)  # itself if it begins otherwise
-                    payload = decode(line if rest is line else b"{" + rest)
-                else:
-                    payload = decode(line)
+                payload = run(some, out)
             except UNREADABLE:
-                if type(line) is Uncut:
-                    self._read_uncut(line, out)
-                else:
-                    self._odd(lead + line, out)
-                decode = _refuse if self._calls.mended else self._decode
+                self._read_odd(unread, lines, out)
+            else:
+                if payload is None:
+                    return
+                kinds[type(payload)](parser, payload, out)
+        decode = _refuse if calls.mended else self._decode
+        for data in some:
+            try:
+                payload = decode(data)
+            except UNREADABLE:
+                self._read_odd(unread, lines, out)
+                decode = _refuse if calls.mended else self._decode
             else:
                 kinds[type(payload)](parser, payload, out)
+
+    def _read_odd(self, unread: Iterator[bytes], lines: list[bytes], out: list[Event]) -> None:
+        """The line that was just read: unusual, or of another head than those around it."""
+        line = lines[len(lines) - length_hint(unread) - 1]
+        if type(line) is Uncut:
+            self._read_uncut(line, out)
+        else:
+            self._odd(self._lead + line, out)
 
     def _read_uncut(self, block: bytes, out: list[Event]) -> None:
         """A frame of another head between those of one."""

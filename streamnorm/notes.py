@@ -52,6 +52,9 @@ NOTES: dict[str, Note] = {
         WARNING, "the name changed after the call had started; kept the first"
     ),
     "call.start_repeated": Note(WARNING, "the start of a call was said again; it is one call"),
+    "call.said_twice": Note(
+        WARNING, "a call was said in the old field beside the new one; it is one call"
+    ),
     "call.unlisted": Note(WARNING, "the final answer lists calls, and not this one"),
     "call.tainted": Note(WARNING, "something of a call may be missing; it cannot be told whole"),
     # telling
@@ -96,6 +99,9 @@ NOTES: dict[str, Note] = {
     "stream.end_unmarked": Note(INFO, "the turn ended, but the stream's own end mark is missing"),
     "stream.of_another": Note(
         INFO, "an answer of another agent; read the session, and each is a stream of its own"
+    ),
+    "stream.id_changed": Note(
+        WARNING, "the response ended under another id; what was not told by then is broken"
     ),
     "stream.after_end": Note(INFO, "payloads after the end of the stream; ignored"),
     "stream.resumed": Note(INFO, "the connection was lost; another one goes on where it was"),

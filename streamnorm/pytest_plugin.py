@@ -23,9 +23,15 @@ if TYPE_CHECKING:
     import os
 
     from .events import Event
-    from .testing import Script, Server, Turns
+    from .testing import Script, Server, Turns, WebSocketServer
 
-__all__ = ["provider_server", "replay_take", "stream_script", "streamnorm_notes"]
+__all__ = [
+    "provider_server",
+    "provider_websocket",
+    "replay_take",
+    "stream_script",
+    "streamnorm_notes",
+]
 
 
 @pytest.fixture
@@ -44,6 +50,18 @@ def provider_server() -> Iterator[Callable[[Script | Turns, str], Server]]:
 
         def serve(script: Script | Turns, provider: str) -> Server:
             return servers.enter_context(script.server(provider))
+
+        yield serve
+
+
+@pytest.fixture
+def provider_websocket() -> Iterator[Callable[..., WebSocketServer]]:
+    """``provider_websocket(turns, "openai_responses", lanes=2)``: as ``provider_server``, for answers
+    that share a connection."""
+    with ExitStack() as servers:
+
+        def serve(script: Script | Turns, provider: str, *, lanes: int = 1) -> WebSocketServer:
+            return servers.enter_context(script.websocket(provider, lanes=lanes))
 
         yield serve
 

@@ -27,13 +27,20 @@ the reason and what was heard of it.
 - **It was closed**: by the wire's own mark for this call, or on wires without one by a known, normal end
   of the turn. A call that was never closed on a wire that closes calls counts only if its text is a
   whole JSON object, the turn ended normally and nothing is in doubt; that is a note. `{}` stands for no
-  text only if the call was closed, or the turn ended normally where nothing closes calls.
+  text only if the call was closed, or the turn ended normally where nothing closes calls, and nothing
+  was lost. It must be the end of its own turn: a Responses stream that ends under another id than it
+  began with (a gateway was seen to change it, and a relay may mix two) is over, with the note
+  `stream.id_changed`, but whatever was not told by then is broken, and what only that end says of calls, too.
 - **Nothing of it may be missing**: a payload or field that could not be read and may have belonged to a
   call, a fragment of a wrong type or without a call, a hole in the wire's own numbering and a replaced
-  character put the calls in doubt whose place they name, else all that are open: reason `conflict`. Only
+  character put the calls in doubt whose place they name, else all that are open: reason `conflict`. A
+  piece that names two calls, one by its index and one by its id, puts both in doubt. Only
   a copy of the whole text that the wire states itself takes the doubt away, from its own call.
 - **The wire does not contradict itself**: an item that says incomplete or failed, a final list without
-  it, another whole text, another name, another start in its place.
+  it, another whole text, another name, another start in its place. Two that may be one are never both
+  told: an item that is added again after it was told is the same item, and a Chat message that says a call in
+  `function_call` and in `tool_calls` says one call (`call.said_twice`); where the two differ, the old field's
+  is broken.
 - **The turn did not fail under it**: a failing word or an error, at the top, in a choice or in a delta,
   also before the end mark. A word that we do not know ends the turn as `Finish("other")`, on which no call
   without its own closing mark is whole. A call that was told when it closed stays told; `Failed` after it

@@ -66,7 +66,7 @@ ROOMS = (
          "events", "what a page reads, and what it posts back"),
     Room("", "telemetry",
          "events", "spans and metrics"),
-    Room("testing", "http script .",
+    Room("testing", "http websocket script .",
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
@@ -113,7 +113,7 @@ _WORD = re.compile(r"/?[A-Za-z][A-Za-z0-9]*([_.:/-][A-Za-z0-9]+|(?<=[a-z])[A-Z])
 _MEDIA_TYPE = re.compile(r"(application|audio|image|text|video)/.*")
 # Words that a wire shares with others: a key of every log line, an attribute of every HTTP client,
 # a step of a script, a method of Wire.
-_SHARED = {"call_id", "status_code", "rate_limit", "tool_choice"}
+_SHARED = {"call_id", "file_id", "status_code", "rate_limit", "tool_choice"}
 # Words of the protocols that browsers speak, a path of ours and names of takes: a provider may have
 # them as well.
 _OF_PAGES = {

@@ -1,4 +1,5 @@
-"""``streamnorm providers``: nothing in, a table of the wires that are understood out.
+"""``streamnorm providers``: nothing in, a table of the wires that are understood out, and one of the
+agent programs whose sessions are.
 
 ``--types`` prints the wire types that call tools or bring their outputs, instead.
 
@@ -20,6 +21,8 @@ __all__ = ["add", "run"]
 
 HEADS = ("name", "wire", "framing", "cannot", "serves")
 WIRE, SERVES = HEADS.index("wire"), HEADS.index("serves")
+PROGRAM_HEADS = ("program", "title", "framing", "reads")
+READS = PROGRAM_HEADS.index("reads")
 TYPE_HEADS = ("provider", "wire type", "family", "role", "runs on", "id source", "id field")
 ID_FIELD, FAMILY = TYPE_HEADS.index("id field"), TYPE_HEADS.index("family")
 
@@ -34,7 +37,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "providers",
         help="list the providers that are understood",
         description="List the providers: the name to pass, the wire, its framing, what cannot be "
-        "done with it, whom it serves. "
+        "done with it, whom it serves. Then the agent programs, and what is read of each. "
         "With --types, list what calls tools on each wire, and where the ids come from.",
     )
     parser.add_argument(
@@ -50,19 +53,30 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table."""
-    from ..providers import PROVIDERS, provider_row
+    from ..providers import PROGRAMS, PROVIDERS, programs, provider_row
 
     wanted = [provider_row(args.provider)] if args.provider else list(PROVIDERS.values())
+    agents = [row for row in programs() if args.provider in (None, row.name)]
+    wanted = [row for row in wanted if row.name not in PROGRAMS]
     if args.types:
         # A wire type that is cut is no use; nobody reads to the right of a pipe.
         _print(
-            TYPE_HEADS, types_of(wanted), args, (ID_FIELD, FAMILY) if sys.stdout.isatty() else ()
+            TYPE_HEADS,
+            types_of(wanted or agents),
+            args,
+            (ID_FIELD, FAMILY) if sys.stdout.isatty() else (),
         )
     else:
         rows: list[Row] = [
             (row.name, row.title, row.framing, " ".join(row.cannot), row.serves) for row in wanted
         ]
-        _print(HEADS, rows, args, (SERVES, WIRE))
+        said: list[Row] = [(row.name, row.title, row.framing, row.serves) for row in agents]
+        if rows:
+            _print(HEADS, rows, args, (SERVES, WIRE))
+        if rows and said and not args.json:
+            print()
+        if said:
+            _print(PROGRAM_HEADS, said, args, (READS,))
     return 0
 
 

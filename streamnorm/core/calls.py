@@ -303,10 +303,11 @@ class Calls:
         """
         ordinal, size, limits, scribe = len(self.all), len(text), self.limits, self._scribe
         arguments: Any = None
+        key = choice, id
         if (
             id
             and name in self._names  # so it is neither too long nor odd
-            and (choice, id) not in self._ids
+            and key not in self._ids
             and len(id) <= limits.id
             and ordinal < limits.calls
             and len(self._open) < limits.open_calls
@@ -368,6 +369,10 @@ class Calls:
         self._doubt_for_the_nameless(choice)
         for call in self.unfinished(choice):
             TABLE["end", call.state](self, call, reason, out)
+
+    def end(self, call: Call, reason: FinishReason, out: Out) -> None:
+        """This one counts now, or never: the wire says so before the turn has ended."""
+        TABLE["end", call.state](self, call, reason, out)
 
     def _doubt_for_the_nameless(self, choice: int | None) -> None:
         """Text of a call that was never named is text that no call claims."""
@@ -623,6 +628,8 @@ class Calls:
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
         held, text = self._mended(call.raw), self._mended(text)
+        if len(call.fragments) > 1 and text == held and self.closes and not self.lossy:
+            self.replace(call, held)  # what is confirmed is not joined again
         if not held:
             self._fill(call, text, out)
         elif not (text == held or _same_value(call.kind, held, text)):
@@ -757,18 +764,25 @@ class Calls:
             value = parse(raw, max_depth=self.limits.depth)
         except Refused as refused:
             return refused
+        if type(value) is dict and len(call.fragments) > 1:
+            self.replace(call, raw)  # it is decided now: not to be joined again
         return self._unwrapped(call, value) if type(value) is str and self.unwraps else value
+
+    def as_pieces(self, call: Call) -> None:
+        """Snapshots were assumed, and the wire says that it has none: it is what the fragments were."""
+        if self._sent_size(call) > self.limits.arguments:
+            raise LimitReached("arguments", self.limits.arguments)
+        self.replace(call, _sent(call))
+        call.latches = ()
+
+    def _sent_size(self, call: Call) -> int:
+        return self._size(call) + sum(call.latches)
 
     def _as_sent(self, call: Call, raw: str) -> Any:
         """Snapshots, which begin as objects, were assumed: is it one just as the fragments were sent?"""
-        size = len(raw) + sum(call.latches)
-        if size > self.limits.arguments:
+        if self._sent_size(call) > self.limits.arguments:
             return None
-        at, sent = 0, []
-        for held in call.latches:
-            sent += [raw[at:held], raw[:held]]
-            at = held
-        heard = "".join((*sent, raw[at:]))
+        heard = _sent(call)
         try:
             value = parse(heard, max_depth=self.limits.depth)
         except Refused:
@@ -886,6 +900,15 @@ _LOST: tuple[BrokenReason, str] = (
     "conflict",
     "no arguments came for this call, but something was lost that may have been them",
 )
+
+
+def _sent(call: Call) -> str:
+    """Its fragments as they were sent, before snapshots were assumed."""
+    raw, at, sent = call.raw, 0, list[str]()
+    for held in call.latches:
+        sent += [raw[at:held], raw[:held]]
+        at = held
+    return "".join((*sent, raw[at:]))
 
 
 def _how(reason: FinishReason | None) -> str:

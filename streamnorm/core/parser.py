@@ -17,7 +17,7 @@ payload names: those calls, or all open ones, are tainted (``core.calls``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, Union
 
@@ -50,6 +50,7 @@ class Decode(Protocol):
 
 
 Word: TypeAlias = Callable[[Any, Out], None]
+Run: TypeAlias = Callable[[Iterator[bytes], Out], Any]
 
 # All that msgspec can raise for bytes from outside.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -119,8 +120,17 @@ class Parser:
     decode: ClassVar[Decode]
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
+    # A loop of its own over payloads of one head: it hears those that are as usual, as their handler
+    # would, and gives back the first one that is not, for its handler; None: there are no more. It
+    # raises nothing but what decoding raises, and what ends a stream.
+    run: Run | None = None
     _loss: str  # what the payload that is being read lacks
     _gallery: Gallery | None = None
+
+    def __init_subclass__(cls) -> None:
+        """A loop is of the wire that has it: one with handlers of its own would pass them by."""
+        if "run" not in vars(cls):
+            cls.run = None
 
     def __init__(self, calls: Calls, scribe: Scribe) -> None:
         self.calls = calls

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -28,11 +28,12 @@ from ..takes.redact import secrets_in_headers, secrets_in_url
 from ..text.written import json_bytes
 from .reading import IDLE, Reading
 from .refusals import BODY, refusal
-from .sources import Facts, Item, Source, is_transport, source_of
+from .sources import Facts, Item, Source, Tap, is_transport, source_of
 from .stream import Stream
 
 if TYPE_CHECKING:
     from ..limits import Limits
+    from ..takes.recorder import Recorder
 
 __all__ = ["connect"]
 
@@ -89,8 +90,6 @@ def connect(
             async for call in stream.calls(): ...
     """
     url, name = _where(url_or_provider, provider)
-    if resumes and record is not None:
-        raise UsageError("a take is of one connection: use record= or resumes=, not both")
     if after is not None:
         name = Cursor.read(after, None if name == AUTO else name).provider
     source = Connection(
@@ -175,6 +174,7 @@ class Connection(Source):
         self.closable = False  # until something is open
         self.attempts = 0
         self._pipe: Normalizer | None = None
+        self._recorder: Recorder | None = None
         self._resumes = resumes
         if after is not None:
             self._ask_for_rest(after)
@@ -192,6 +192,9 @@ class Connection(Source):
 
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
+
+    def recorded_by(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     def claim(self, error: Exception) -> None:
         if self._body is not None:
@@ -236,6 +239,9 @@ class Connection(Source):
             if lost is not None:
                 raise lost from error
             return None
+        finally:  # if there is nothing of it, that the last one was left is in the take as well
+            if self._recorder is not None:
+                self._recorder.leg(self.facts.headers, self.facts.secrets)
         return item if item is not None else await self._rest(lost)
 
     def _ask_for_rest(self, cursor: str) -> None:
@@ -243,9 +249,9 @@ class Connection(Source):
         self._method, self._request = "GET", {"headers": self._headers}
         self._asked = _rest_of(self._url, self.provider, Cursor.read(cursor))
 
-    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
+    def tap(self) -> Tap | None:
         # One that resumes looks at each end of a body itself.
-        return self._body.puller() if self._body and not self._resumes else None
+        return self._body.tap() if self._body and not self._resumes else None
 
     async def aclose(self) -> None:
         try:

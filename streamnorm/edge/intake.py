@@ -7,6 +7,7 @@ and refused if it grows too much when it is unpacked. No waiting here, and no cl
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
@@ -60,6 +61,7 @@ class Intake:
                 secrets=facts.secrets,
                 status=facts.status,
             )
+            self._source.recorded_by(self._recorder)
 
     def feed(self, item: Item | None) -> list[Event]:
         """A chunk, a payload or, as None, the end. Raises ``ProviderError`` if it is no stream."""
@@ -71,6 +73,11 @@ class Intake:
                 self._recorder.chunk(item)
             return self._pipe.feed(item)
         return self._feed_slowly(item)
+
+    def straight(self) -> Callable[[bytes], list[Event]] | None:
+        """The pipe itself, if a chunk is only to be counted: nothing is left to be found out about
+        the body, and nobody records it."""
+        return self._pipe.feed if self._calm and self._recorder is None else None
 
     def _feed_slowly(self, item: Item | None) -> list[Event]:
         if not self._source.ready:
@@ -119,6 +126,7 @@ class Intake:
 
     def close(self) -> None:
         """Nothing more comes."""
+        self._source.was_read(self._tally.bytes)
         if self._recorder is not None:
             end = self._tally.end
             cut_short = isinstance(end, Failed) and end.reason in _CUT_SHORT

@@ -1,7 +1,8 @@
 """A take comes in; the ``Stream`` that it once was goes out, at any pace and in any chunks.
 
 Rule: the pace and the chunks change when events are heard, and nothing else. Minted ids are the
-same again, as the take keeps what they are made from.
+same again, as the take keeps what they are made from. A take of several connections goes on as the
+stream did.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import math
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ..errors import UsageError
 from ..takes.format import Chunk, Take, read_take
+from ..takes.pipe import resume_in
 from .reading import Reading
 from .sources import Item, Source
 from .stream import Stream
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import os
 
     from ..limits import Limits
+    from ..normalizer import Normalizer
 
 __all__ = ["replay"]
 
@@ -56,8 +59,8 @@ def replay(
         limits=limits, strict=strict, seed=seed or take.seed, idle=None, on_bad_event=on_bad_event
     )
     as_recorded = chunking in (None, "recorded")
-    chunks = iter(take.chunks) if as_recorded else _timed(take, _pieces(take.wire, chunking))
-    return Stream(_Replay(chunks, pace), provider or take.provider, reading)
+    chunks = iter(take.chunks) if as_recorded else _timed(take, chunking)
+    return Stream(_Replay(chunks, pace, take.legs), provider or take.provider, reading)
 
 
 class _Replay(Source):
@@ -65,9 +68,11 @@ class _Replay(Source):
 
     closable = False
 
-    def __init__(self, chunks: Iterator[Chunk], pace: float) -> None:
+    def __init__(self, chunks: Iterator[Chunk], pace: float, legs: tuple[int, ...]) -> None:
         super().__init__(instant=not pace)
         self._chunks = chunks
+        self._legs, self._given = list(legs), 0  # in bytes
+        self._pipe: Normalizer | None = None
         self._pace = pace
         self._start: float | None = None
 
@@ -79,17 +84,28 @@ class _Replay(Source):
     def is_sync(self) -> bool:
         return True
 
+    def feeds(self, pipe: Normalizer) -> None:
+        self._pipe = pipe
+
     async def next(self) -> Item | None:
-        chunk = next(self._chunks, None)
+        chunk = self._next()
         if chunk is not None and self._pace:
             await anyio.sleep(self._wait(chunk[0], anyio.current_time()))
         return chunk and chunk[1]
 
     def next_now(self) -> Item | None:
-        chunk = next(self._chunks, None)
+        chunk = self._next()
         if chunk is not None and self._pace:
             time.sleep(self._wait(chunk[0], time.monotonic()))
         return chunk and chunk[1]
+
+    def _next(self) -> Chunk | None:
+        while self._pipe is not None and self._legs and self._legs[0] <= self._given:
+            self._legs.pop(0)
+            resume_in(self._pipe)
+        chunk = next(self._chunks, None)
+        self._given += len(chunk[1]) if chunk else 0
+        return chunk
 
     def _wait(self, at: float, now: float) -> float:
         if self._start is None:
@@ -97,9 +113,15 @@ class _Replay(Source):
         return max(0.0, self._start + at / self._pace - now)
 
 
-def _timed(take: Take, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+def _timed(take: Take, chunking: int | str | None) -> Iterator[Chunk]:
     """The same bytes in other pieces, each at the time when its last byte arrived."""
     ends = list(accumulate(len(chunk) for _, chunk in take.chunks))
+    wire = take.wire
+    pieces = [_pieces(wire[a:b], chunking) for a, b in pairwise([0, *take.legs, len(wire)])]
+    return _at_their_times(take, ends, chain(*pieces))
+
+
+def _at_their_times(take: Take, ends: list[int], pieces: Iterator[bytes]) -> Iterator[Chunk]:
     at = 0
     for piece in pieces:
         at += len(piece)

@@ -12,9 +12,16 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import suppress
-from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import StreamnormError, UsageError
@@ -28,14 +35,18 @@ from .runtime import in_thread, unwind
 
 if TYPE_CHECKING:
     from ..normalizer import Normalizer
+    from ..takes.recorder import Recorder
 
 __all__ = [
-    "Facts", "Item", "Source", "as_item", "facts_of", "is_transport", "source_of",
+    "Facts", "Item", "Source", "Tap", "as_item", "facts_of", "is_transport", "source_of",
 ]  # fmt: skip
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
 
-_CO_COROUTINE = 0x80  # as inspect has it, which takes long to import
+# A read that can be begun by ``next``, without waiting, and the one place where what it got is then.
+# To begin one that gives the item itself would be to raise and catch ``StopIteration`` for each.
+Tap: TypeAlias = tuple[Callable[[], Any], list[Any]]
+
 _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
@@ -97,6 +108,7 @@ class Source:
     ) -> None:
         self._now, self._later = now, later
         self._iterator: Any = None
+        self._tap: AsyncGenerator[None, None] | None = None  # through which it is read
         self.provider = provider
         self.facts = facts or Facts()
         self._to_close = tuple(close)
@@ -129,8 +141,14 @@ class Source:
     def feeds(self, pipe: Normalizer) -> None:
         """What is read goes to this pipe: one that can be resumed asks it where it is."""
 
+    def recorded_by(self, recorder: Recorder) -> None:
+        """What is read is recorded so: one that is resumed says where."""
+
     def claim(self, error: Exception) -> None:
         """Note on what it raised whose it is."""
+
+    def was_read(self, size: int) -> None:
+        """All that will be read was: so many bytes."""
 
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""
@@ -143,16 +161,13 @@ class Source:
         except StopAsyncIteration:
             return None
 
-    def puller(self) -> Callable[[], Coroutine[Any, Any, Any]] | None:
-        """What ``next`` asks for each item, once it has begun, if that gives a coroutine or what an
-        async generator gives: they can be begun without waiting. None: only ``next`` will do."""
-        step = None if self._later is None else getattr(self._iterator, "__anext__", None)
-        code = getattr(step, "__code__", None)
-        if isinstance(self._iterator, AsyncGeneratorType) or (
-            code and code.co_flags & _CO_COROUTINE
-        ):
-            return step
-        return None
+    def tap(self) -> Tap | None:
+        """What ``next`` asks for each item, once it has begun: see ``Tap``. None: only ``next`` will do."""
+        if self._later is None or self._iterator is None:
+            return None
+        box: list[Any] = [None]
+        self._tap = _tapped(self._iterator.__anext__, box)
+        return self._tap.__anext__, box
 
     def next_now(self) -> Item | None:
         """As ``next``, blocking."""
@@ -166,7 +181,7 @@ class Source:
 
     async def aclose(self) -> None:
         """Close the iterator, then what it reads from; a complaint of the one spares the other."""
-        for thing in (self._iterator, *self._to_close):
+        for thing in (self._tap, self._iterator, *self._to_close):
             with suppress(Exception):
                 closed = _close(thing, later=self.is_async)
                 if hasattr(closed, "__await__"):
@@ -177,6 +192,15 @@ class Source:
         for thing in (self._iterator, *self._to_close):
             with suppress(Exception):
                 _close(thing, later=False)
+
+
+async def _tapped(pull: Callable[[], Awaitable[Any]], box: list[Any]) -> AsyncGenerator[None, None]:
+    try:
+        while True:
+            box[0] = await pull()
+            yield
+    except StopAsyncIteration:
+        return
 
 
 def _close(thing: Any, *, later: bool) -> Any:
@@ -383,6 +407,11 @@ class _Response(Source):
         if hasattr(type(error), "request") and _attribute(error, "request") is None:
             error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
 
+    def was_read(self, size: int) -> None:
+        # Below ``aiter_raw`` nobody counts for those who ask the response.
+        if getattr(self._response, "_num_bytes_downloaded", None) == 0 and not self.is_packed:
+            self._response._num_bytes_downloaded = size
+
     async def aclose(self) -> None:
         # A generator that has ended has no frame; to end one that has not costs a scope.
         begun = self.is_async and getattr(self._iterator, "ag_frame", None) is not None
@@ -429,7 +458,10 @@ def _body_of(response: Any) -> AsyncIterator[bytes]:
         body = response.aiter_raw()  # says which of the two
     else:
         response.is_stream_consumed = True
-        body = response.stream.__aiter__()
+        stream = response.stream
+        if type(stream).__name__ == "BoundAsyncStream":  # it hands on what another one gives
+            stream = getattr(stream, "_stream", stream)
+        body = stream.__aiter__()
     return body
 
 

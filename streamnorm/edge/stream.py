@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
@@ -31,7 +31,7 @@ from .intake import Intake
 from .reading import IDLE, Reading
 from .runtime import spawn
 from .sources import Item, Source, as_item, is_transport, source_of
-from .summary import Tally
+from .summary import PIECES, Tally
 from .timer import Timer, TimeUp
 from .watch import OnAsyncio, Watch, watch_for
 
@@ -43,12 +43,15 @@ if TYPE_CHECKING:
 __all__ = ["Picked", "Stream", "normalize"]
 
 T = TypeVar("T")
-# The watch, the source's own next, the timer, the tally, and its pieces by kind.
+# The watch, the source's tap, the timer, the tally and its counts, and the pipe if chunks may go
+# straight to it.
 Usual: TypeAlias = tuple[
-    OnAsyncio, Callable[[], Coroutine[Any, Any, Any]], Timer, Tally, dict[type[Event], int]
-]
+    OnAsyncio, Callable[[], Any], list[Any], Timer, Tally, Counter[type[Event]],
+    Callable[[bytes], list[Event]] | None,
+]  # fmt: skip
 
 _NOT_YET: Any = None  # there was no read yet that could tell
+AT_HAND: Any = object()  # what a read is told to give that need not wait
 CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
 DRAIN_WITHIN = 0.05  # seconds, and bytes, for the end of a body after the last event: only a body
 DRAIN_BYTES = 64 * 1024  # that was read to its end leaves a connection that can be used again
@@ -129,27 +132,23 @@ class Stream:
 
     async def __anext__(self) -> Event:
         queue = self._queue
+        if queue:
+            return queue.popleft()
         since = None  # the last read ended without an event, at this time
-        while not queue and self._free:  # the usual read: one coroutine between reader and source
+        while self._free:  # the usual read: one coroutine between reader and source
             self._free = False
-            watch, pull, timer, tally, pieces = self._usual
-            waiting = False
+            watch, pull, box, timer, tally, counts, straight = self._usual
             try:
                 if timer.deadline is not None:
                     timer.begin(watch.now())
                 step = pull()
-                try:
-                    waiting = step.send(None)
-                except (
-                    StopIteration
-                ) as there:  # at hand: nobody waits, and there is nothing to watch
-                    item = there.value
-                else:
-                    item = await watch.wait(step, waiting)
-                    waiting = True
+                waiting = next(step, AT_HAND)  # if it is, nobody waits: there is nothing to watch
+                if waiting is not AT_HAND:
+                    await watch.wait(step, waiting)
                     if watch.fired:
                         self._heed()
                     watch.task = None
+                item = box[0]
                 if type(item) is not bytes:
                     item = as_item(item)
             except BaseException as error:  # noqa: BLE001  the end of the source among them
@@ -157,16 +156,24 @@ class Stream:
                 break
             self._free = not self._closing  # a source may have swallowed its interruption
             try:
-                events = self._feed(item)
-                if len(events) == 1:
+                if straight is not None and type(item) is bytes:
+                    tally.chunks += 1
+                    tally.bytes += len(item)
+                    events = straight(item)
+                else:
+                    events = self._feed(item)
+                if events:
+                    timer.waited = 0.0
                     event = events[0]
-                    kind = type(event)
-                    if kind in pieces:  # one that says nothing more than itself
-                        pieces[kind] += 1
+                    if len(events) == 1 and type(event) in PIECES:  # says no more than itself
+                        counts[type(event)] += 1
                         tally.last = time.monotonic()
-                        timer.waited = 0.0
                         return event
-                self._hear(events)
+                    tally.hear(events)
+                    queue.extend(events)
+                    if tally.end is None and self._free:
+                        return queue.popleft()
+                    self._free = False
             except (NoteRaised, ProviderError) as objection:
                 self._object(objection)
             except BaseException as error:
@@ -174,10 +181,13 @@ class Stream:
                 raise
             if not queue:
                 now = watch.now()
-                self._pause(now, timer.since if waiting else since)
+                self._pause(now, since if waiting is AT_HAND else timer.since)
                 since = now
             if not self._free:
                 await self._fill()
+                break
+            if queue:
+                break
         if not queue:
             await self._fill()
             if not queue:
@@ -408,10 +418,12 @@ class Stream:
         if self._over or self._closing or self._pipe.ended:
             return False
         if self._usual is _NOT_YET and isinstance(self._watch, OnAsyncio):
-            pull = self._source.puller()
-            if pull is not None:
-                self._usual = self._watch, pull, self._timer, self._tally, self._tally.pieces
-                self._timer.connected = True
+            tap = self._source.tap()
+            if tap is not None:
+                timer, tally = self._timer, self._tally
+                timer.connected = True
+                straight = self._intake.straight()
+                self._usual = self._watch, *tap, timer, tally, tally.counts, straight
         return self._usual is not _NOT_YET
 
     def _heed(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 from ..events import (
     BrokenToolCall,
@@ -24,22 +24,30 @@ from ..events import (
     event_to_dict,
 )
 
-__all__ = ["Tally"]
+__all__ = ["PIECES", "Tally"]
 
-_PIECES = (TextDelta, ReasoningDelta, ToolCallDelta)  # of which only the number counts
+PIECES = frozenset((TextDelta, ReasoningDelta, ToolCallDelta))  # of which only the number counts
+_KINDS = get_args(Event)
+_CALLS = frozenset((ToolCall, BrokenToolCall))
+_ENDS = frozenset((Finish, Failed))
+_FEW = 8  # events that are counted one by one; of more, all at once
+_ROW = ("call", "id", "name", "family", "runs_on", "choice", "provenance", "broken")
 
 
 class Tally:
     """What a stream has said so far, without the saying itself."""
 
+    __slots__ = (
+        "_born", "_first", "_rows", "_start", "_usage", "bytes", "chunks", "counts", "end", "last",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.chunks = 0
         self.bytes = 0
-        self.calls: list[dict[str, Any]] = []
         self.end: Finish | Failed | None = None
-        self.pieces: dict[type[Event], int] = dict.fromkeys(_PIECES, 0)  # that came one by one
-        self._counts: Counter[type] = Counter()  # … and all others
-        self._start = StreamStart("")
+        self.counts: Counter[type[Event]] = Counter(_NONE)  # every kind is in it
+        self._rows: list[tuple[Any, ...]] = []  # of the calls that have ended: see _ROW
+        self._start = _UNKNOWN
         self._usage: Usage | None = None
         self._born = time.monotonic()
         self._first: float | None = None
@@ -48,7 +56,12 @@ class Tally:
     @property
     def events(self) -> int:
         """How many were heard."""
-        return self._counts.total() + sum(self.pieces.values())
+        return self.counts.total()
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Of each call that has ended, what is known of it but what it says."""
+        return [dict(zip(_ROW, row, strict=False)) for row in self._rows]
 
     @property
     def broken(self) -> list[dict[str, Any]]:
@@ -60,29 +73,32 @@ class Tally:
         self.last = time.monotonic()
         if self._first is None:
             self._first = self.last
-        before = self._ended_calls()
-        self._counts.update(map(type, events))  # counts in C; the loop below is for few
-        if self._ended_calls() != before:
-            self.calls += [_row(e) for e in events if isinstance(e, ToolCall | BrokenToolCall)]
-        if isinstance(events[0], StreamStart):
-            self._start = events[0]
-        if isinstance(events[-1], Finish | Failed):
-            self.end = events[-1]
+        counts = self.counts
+        if len(events) <= _FEW:
+            for event in events:
+                kind = type(event)
+                counts[kind] += 1
+                if kind in _CALLS:
+                    self._rows.append(_row(event))
+        else:
+            before = counts[ToolCall] + counts[BrokenToolCall]
+            counts.update(map(type, events))  # in C
+            if counts[ToolCall] + counts[BrokenToolCall] != before:
+                self._rows += [_row(event) for event in events if type(event) in _CALLS]
+        if type(first := events[0]) is StreamStart:
+            self._start = first
+        if type(last := events[-1]) in _ENDS:
+            self.end = last  # type: ignore[assignment]
             self._usage = next((e for e in events[-2:] if isinstance(e, Usage)), None)
-
-    def _ended_calls(self) -> int:
-        return self._counts[ToolCall] + self._counts[BrokenToolCall]
 
     def summary(self) -> dict[str, Any]:
         """All of it."""
         end = event_to_dict(self.end) if self.end else {}
-        counts = self._counts.copy()
-        counts.update(self.pieces)
         return {
             "model": self._start.model,
             "response_id": self._start.response_id,
             "calls": [_plain_row(row) for row in self.calls],
-            "counts": {kind.kind: n for kind, n in counts.items() if n},  # type: ignore[attr-defined]
+            "counts": {kind.kind: n for kind, n in self.counts.items() if n},
             "end": end.pop("kind", None),
             "reason": end.pop("reason", None),
             **{k: end[k] for k in ("error", "retryable", "code", "raw_reason") if k in end},
@@ -96,12 +112,14 @@ class Tally:
         }
 
 
-def _row(call: ToolCall | BrokenToolCall) -> dict[str, Any]:
-    row = {
-        "call": call.call, "id": call.id, "name": call.name, "family": call.family,
-        "runs_on": call.runs_on, "choice": call.choice, "provenance": call.provenance,
-    }  # fmt: skip
-    return row | ({"broken": call.reason} if isinstance(call, BrokenToolCall) else {})
+_NONE: dict[type[Event], int] = dict.fromkeys(_KINDS, 0)
+_UNKNOWN = StreamStart("")
+
+
+def _row(call: Any) -> tuple[Any, ...]:
+    """A tuple, and no more until somebody asks: a wire may send thousands of calls."""
+    row = (call.call, call.id, call.name, call.family, call.runs_on, call.choice, call.provenance)
+    return (*row, call.reason) if type(call) is BrokenToolCall else row
 
 
 def _plain_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ __all__ = [
     "Error",
     "Fault",
     "Finish",
+    "Hear",
     "Result",
     "Say",
     "Show",
@@ -34,6 +35,7 @@ __all__ = [
     "duplicate",
     "error",
     "finish",
+    "hear",
     "interleave",
     "keep_alives",
     "missing_id",
@@ -154,6 +156,19 @@ class Cut:
     after: str | None = None
     inside: str | None = None
     abrupt: bool = False
+    code: int | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Is it not where it stands in the script?"""
+        return (self.at, self.after, self.inside) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Something that the client says while it is answered: a word of ``HEARD``."""
+
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +188,8 @@ class Fault:
     value: float = 0
 
 
-Step: TypeAlias = Say | Think | Show | Call | Result | Usage | Finish | Cut | Error | Fault
+Step: TypeAlias = Say | Think | Show | Call | Result | Usage | Hear | Finish | Cut | Error | Fault
+HEARD = ("steer", "inject")
 
 
 def say(text: str) -> Say:
@@ -249,20 +265,42 @@ def cut(
     after: str | None = None,
     inside: str | None = None,
     abrupt: bool = False,
+    code: int | None = None,
 ) -> Cut:
     """The bytes end: here, ``at`` a byte, ``after`` or in the middle of (``inside``) the first
     ``"say"``, ``"think"``, ``"call"`` … A proxy that gives up looks so. ``abrupt`` also breaks the
-    connection, as a crash would.
+    connection, as a crash would. A WebSocket is closed with 1000, or with this ``code``.
 
-    >>> cut(after="call")
-    Cut(at=None, after='call', inside=None, abrupt=False)
+    >>> cut(after="call").after
+    'call'
     """
+    if code is not None and (abrupt or not _may_close(code)):
+        raise UsageError(
+            f"cut(code={code}): a WebSocket is closed with 1000 to 1014 or 3000 to 4999"
+        )
     if sum(place is not None for place in (at, after, inside)) > 1:
         raise UsageError("cut() takes one of at=, after= and inside=")
     for word in (after, inside):
         if word is not None and word not in KINDS:
             raise UsageError(f"cut() after or inside one of {', '.join(KINDS)}, not {word!r}")
-    return Cut(at, after, inside, abrupt)
+    return Cut(at, after, inside, abrupt, code)
+
+
+def _may_close(code: int) -> bool:
+    """1005, 1006 and 1004 are never sent."""
+    return (1000 <= code < 1015 and code not in (1004, 1005, 1006)) or 3000 <= code < 5000
+
+
+def hear(what: str = "steer") -> Hear:
+    """Here the client has its say: it has steered the answer (``"steer"``), or handed something in
+    (``"inject"``). A scripted WebSocket waits for it.
+
+    >>> hear("inject")
+    Hear(what='inject')
+    """
+    if what not in HEARD:
+        raise UsageError(f"hear() is for one of {', '.join(HEARD)}, not {what!r}")
+    return Hear(what)
 
 
 def error(

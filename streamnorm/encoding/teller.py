@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..text.written import sse
 from .steps import Call, Error, Result, Show, Usage
 
-__all__ = ["Json", "Teller", "Told", "fragments", "ident"]
+__all__ = ["Asked", "Json", "Talker", "Teller", "Told", "fragments", "ident"]
 
 Json = dict[str, Any]
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -41,6 +41,16 @@ class Told:
     def all(self) -> list[Json]:
         """One after the other."""
         return [*self.opening, *self.deltas, *self.closing]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client says on a connection that many answers share. ``what`` is ``"ask"`` for a request,
+    in its lane; a word of ``HEARD``, said to the answer with that id; or "": nothing that is known."""
+
+    what: str
+    lane: str | None = None
+    answer: str | None = None
 
 
 class Teller:
@@ -104,6 +114,12 @@ class Teller:
         """The body of an HTTP error."""
         return {"error": {"message": self.words(error), "type": self.code(error)}}
 
+    def heard(self, what: str) -> list[Json]:
+        """The client has steered this answer, or handed something in."""
+        raise UsageError(
+            f"{self.name} hears nothing while it answers: leave hear() out, or choose another wire"
+        )
+
     # --- helpers
 
     def id(self, prefix: str, *of: object, size: int = 22) -> str:
@@ -122,6 +138,34 @@ class Teller:
 
     def words(self, error: Error) -> str:
         return error.message or _ERRORS.get(error.code, "Something went wrong.")
+
+
+class Talker(Teller):
+    """An answer that may share its connection with others: of a wire whose row has lanes."""
+
+    lane: str | None = None  # of this answer
+
+    @property
+    def answer(self) -> str | None:
+        """The id of this answer."""
+        raise NotImplementedError
+
+    @classmethod
+    def asked(cls, said: Json) -> Asked:
+        """What a client says."""
+        raise NotImplementedError
+
+    def message(self, payload: Json) -> Json:
+        """One payload as a message in the lane."""
+        raise NotImplementedError
+
+    def refused(self, error: Error) -> Json:
+        """All that is said to a request."""
+        raise NotImplementedError
+
+    def unheard(self, said: Json) -> Json:
+        """To what was said to no answer, or to one that does not hear it."""
+        raise NotImplementedError
 
 
 def ident(prefix: str, *of: object, size: int = 22) -> str:

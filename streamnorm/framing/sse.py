@@ -86,14 +86,12 @@ class SSE:
         Between the lines a block of another head is ``Uncut``; it cannot be taken for JSON.
         """
         held, end = self._held, self._usual_end
-        if end == b"\n\n" and (LF not in head or self._mixed):
-            self._mixed = max(0, self._mixed - 1)
-            return None  # see ``feed``
         if held:
             if len(held) > 1:
                 return None  # a long block that is held in pieces, to be joined once
             chunk = held[0] + chunk
-        if self._cr or self._start is not None or len(chunk) > self._limit:
+        if self._mixed or self._cr or self._start is not None or len(chunk) > self._limit:
+            self._mixed = max(0, self._mixed - 1)
             return None
         lines = chunk.split(end + head)
         first = lines[0]
@@ -101,13 +99,19 @@ class SSE:
         if lines[0] is first:
             return None
         rest = lines.pop()
-        if end in rest:
+        if LF not in rest:  # usually it ends inside a line
+            rest = head + rest
+        elif end in rest:
             line, _, rest = rest.rpartition(end)
             lines.append(line)
+            if LF in rest and end != b"\n\n":
+                return None
         else:
+            if end != b"\n\n":
+                return None
             rest = head + rest
         text = b"".join(lines)
-        if CR in text or CR in rest or (LF in rest and end != b"\n\n") or not lines:
+        if not lines or CR in text or CR in rest:
             return None
         if LF in text:
             alike = len(lines)

@@ -33,7 +33,7 @@ from starlette.staticfiles import StaticFiles
 
 from .. import __version__
 from ..errors import StreamnormError
-from ..providers import AUTO, PROVIDERS
+from ..providers import AUTO, PROVIDERS, programs
 from ..text.shown import shorten
 from ..ui.router import chat_router
 from .answers import answer, problem
@@ -175,7 +175,9 @@ class _Chats:
             {"name": row.name, "title": row.title, "scripted": row.name in talking}
             for row in PROVIDERS.values()
         ]
-        facts = {"version": __version__, "providers": rows, "live": sorted(self._live)}
+        agents = [{"name": row.name, "title": row.title, "reads": row.serves} for row in programs()]
+        facts = {"version": __version__, "providers": rows, "programs": agents}
+        facts["live"] = sorted(self._live)
         return answer({**facts, "suggestions": SUGGESTIONS})
 
     async def listing(self, request: Request) -> Response:

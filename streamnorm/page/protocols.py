@@ -18,10 +18,10 @@ from ..agent.loop import ToolLoop
 from ..conversation import Conversation
 from ..edge.stream import Stream
 from ..history.base import History
-from ..providers import PROVIDERS
 from ..tools import Tool
 from ..ui.log import EventLog
 from ..ui.router import ChatRouter, chat_router
+from .takes import showing_wires
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -40,7 +40,7 @@ def protocol_routers(
     cross_site: bool = False,
 ) -> list[ChatRouter]:
     """A router for each protocol. ``cross_site``: origins are checked by the caller."""
-    wire = next(iter(PROVIDERS))  # any would do: what is heard is the same
+    wire = showing_wires()[0]  # any would do that has pictures: what is heard is the same
 
     def send(conversation: Conversation, declared: list[Tool]) -> Stream:
         return model(conversation, wire)

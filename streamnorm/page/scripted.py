@@ -11,14 +11,17 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from struct import pack
 from typing import Any
+from zlib import compress, crc32
 
 from ..agent.client_tools import ClientTool
 from ..conversation import Conversation
 from ..edge.stream import Stream, normalize
-from ..encoding.steps import Step
-from ..testing import call, cut, interleave, missing_id, say, script, think
+from ..encoding.steps import Show, Step
+from ..testing import call, cut, interleave, missing_id, say, script, show, think
 from ..tools import ToolResult
+from .takes import showing_wires
 
 __all__ = ["SUGGESTIONS", "TOOLS", "Scripted"]
 
@@ -32,6 +35,7 @@ SUGGESTIONS = (
     "Tell me a long story.",
     "Break the stream inside a call.",
     "Call a tool without an id.",
+    "Draw a picture.",
 )
 
 
@@ -69,7 +73,10 @@ class Scripted:
 
     def __call__(self, conversation: Conversation, provider: str) -> Stream:
         """The answer to what was said so far, as the bytes of that provider."""
-        made = replace(script(*_steps(conversation)), key=str(len(conversation)))  # ids of its own
+        steps = _steps(conversation)
+        if provider not in showing_wires():
+            steps = [say(_NO_PICTURES) if isinstance(step, Show) else step for step in steps]
+        made = replace(script(*steps), key=str(len(conversation)))  # ids of its own
         chunks = self._paced(made.timed(provider))
         return normalize(chunks, provider, seed=f"{len(conversation)}")
 
@@ -149,16 +156,39 @@ def _nameless(asked: str, results: list[ToolResult]) -> Steps:
     return [call("get_weather", city="Nairobi"), missing_id()]
 
 
+def _draw(asked: str, results: list[ToolResult]) -> Steps:
+    return [say("A harbour at night."), show(_picture(96, 64), "image/png")]
+
+
+def _picture(width: int, height: int) -> bytes:
+    """A small PNG: sky above water, and a light."""
+
+    def pixel(x: int, y: int) -> bytes:
+        if (x - width // 3) ** 2 + (y - height // 4) ** 2 < 30:
+            return bytes((250, 220, 120))
+        return bytes((20, 40, 90 - y)) if 2 * y < height else bytes((10, 60 + y // 2, 90))
+
+    def block(kind: bytes, data: bytes) -> bytes:
+        return pack(">I", len(data)) + kind + data + pack(">I", crc32(kind + data))
+
+    rows = (b"\0" + b"".join(pixel(x, y) for x in range(width)) for y in range(height))
+    head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    blocks = [(b"IHDR", head), (b"IDAT", compress(b"".join(rows), 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(block(kind, data) for kind, data in blocks)
+
+
 _SCENES: tuple[tuple[str, Scene], ...] = (
     (r"without an id|no id", _nameless),
     (r"break|cut", _break),
     (r"weather|cold|warm", _weather),
     (r"delete|clean|remove", _delete),
     (r"story|long", _story),
+    (r"draw|picture", _draw),
 )
+_NO_PICTURES = "(This wire has no pictures in an answer: choose another one.)"
 _HELP = (
     "I am a script, not a model: I know the weather, I can ask to delete files, tell a long story, "
-    "break off inside a call, or call a tool without an id. Choose one of the suggestions, on "
+    "break off inside a call, call a tool without an id, or draw. Choose one of the suggestions, on "
     "whichever wire you like: what you see stays the same."
 )
 _STORY = " ".join((

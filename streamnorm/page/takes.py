@@ -16,10 +16,10 @@ from typing import Any
 
 from ..encoding.teller import Teller
 from ..errors import RecordingError
-from ..providers import PROVIDERS, rows_with
+from ..providers import PROGRAMS, PROVIDERS, rows_with
 from ..takes.format import Take, parse_take, read_take
 
-__all__ = ["LARGEST_UPLOAD", "Takes", "scripted_wires"]
+__all__ = ["LARGEST_UPLOAD", "Takes", "scripted_wires", "showing_wires"]
 
 LARGEST_UPLOAD = 4 * 1024 * 1024  # bytes
 MOST_UPLOADS = 16
@@ -66,13 +66,15 @@ def _row(name: str, load: Callable[[], Take]) -> dict[str, Any]:
     return {
         "name": name,
         "provider": provider,
+        "program": provider in PROGRAMS,
         "title": title,
         "proves": proves if isinstance(proves, str) else "",
     }
 
 
 def _in_folder(folder: Path) -> dict[str, Callable[[], Take]]:
-    paths = [path for name in PROVIDERS for path in sorted((folder / name).glob("*.sse"))]
+    names = (*PROVIDERS, *PROGRAMS)
+    paths = [path for name in names for path in sorted((folder / name).glob("*.sse"))]
     return {f"{path.parent.name}/{path.stem}": _reader(path) for path in paths}
 
 
@@ -86,6 +88,12 @@ def _reader(path: Path) -> Callable[[], Take]:
 def scripted_wires() -> list[str]:
     """The wires on which scripts with tools can be told."""
     return [row.name for row in rows_with("script", Teller) if row.tools]
+
+
+def showing_wires() -> list[str]:
+    """Those of them that have pictures in an answer."""
+    rows = [row for row in rows_with("script", Teller) if row.tools]
+    return [row.name for row in rows if row.part("script", Teller).show is not Teller.show]
 
 
 def _scripted() -> dict[str, Callable[[], Take]]:

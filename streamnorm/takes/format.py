@@ -19,6 +19,8 @@ every SSE reader skips::
 - The recorder ends a take with one more comment, ``: streamnorm {"finished":true}``. A take
   without it was cut while it was being recorded. With ``"open_line":true`` in it, the line end
   before it is not the wire's either: the wire ended inside a line.
+- A line ``: streamnorm {"leg":2}`` says that the connection was lost here, and that the bytes after it
+  are those of the next one, over which the answer was resumed. ``"open_line":true`` as above.
 - Everything else is the wire, byte for byte; that includes comments of the wire's own, such as
   ``: keep-alive``. So what ``curl -N`` writes is a take already: without a header the provider is
   unknown, and the seed is a digest of the bytes.
@@ -64,6 +66,9 @@ HEADER = b": streamnorm "
 # At the start of a line, whatever ended the line before: the wire may use CR, LF or both.
 MARK = re.compile(rb"(?:\A|(?<=[\r\n])): \+(\d{1,9}(?:\.\d{1,9})?)(?:\r?\n|\Z)")
 # The last line of a take whose recorder lived to see the end.
+_LEG = rb': streamnorm (\{"leg":[^\r\n]*\})'
+_LEG_LINE = re.compile(_LEG)
+LEG = re.compile(rb"(?:\A|(?<=[\r\n]))" + _LEG + rb"\r?\n")
 TRAILER = re.compile(rb'(?:\A|(?<=[\r\n])): streamnorm (\{"finished":[^\r\n]*\})\r?\n?\Z')
 
 
@@ -83,6 +88,7 @@ class Take:
     timed: bool = False
     torn: bool = False
     finished: bool = False  # the recorder saw the end of the stream
+    legs: tuple[int, ...] = ()  # where bytes of another connection begin, in bytes of the wire
 
     @property
     def wire(self) -> bytes:
@@ -118,11 +124,11 @@ def parse_take(data: bytes, *, name: str = "the take") -> Take:
     """
     header, body = _split_header(data, name)
     body, finished = _split_trailer(body) if header else (body, False)
-    torn = False
+    torn, legs = False, list[int]()
     if header.get("container") == "chunks":
-        chunks, timed, torn = _chunks_of_container(body, name)
+        chunks, timed, torn = _chunks_of_container(body, name, legs)
     else:
-        chunks, timed = _chunks_of_wire(body)
+        chunks, timed = _chunks_of_wire(body, legs if header else None)
     return Take(
         header=header,
         chunks=chunks,
@@ -131,6 +137,7 @@ def parse_take(data: bytes, *, name: str = "the take") -> Take:
         timed=timed,
         torn=torn,
         finished=finished,
+        legs=tuple(legs),
     )
 
 
@@ -189,10 +196,28 @@ def _split_trailer(body: bytes) -> tuple[bytes, bool]:
 # --- the bytes as they are, with marks between them
 
 
-def _chunks_of_wire(body: bytes) -> tuple[list[Chunk], bool]:
+def _chunks_of_wire(body: bytes, legs: list[int] | None) -> tuple[list[Chunk], bool]:
+    """``legs`` is told where they begin; None: those that it has are the wire's own."""
+    if legs is None or b': streamnorm {"leg":' not in body:
+        return _chunks_of_leg(body, 0.0)
+    chunks: list[Chunk] = []
+    timed = False
+    # re.split with one group: text, what is said of the next leg, text, ...
+    texts = LEG.split(body)
+    for number, text in enumerate(texts[::2]):
+        if number:
+            legs.append(sum(len(chunk) for _, chunk in chunks))
+        if 2 * number + 1 < len(texts) and b'"open_line":true' in texts[2 * number + 1]:
+            text = text[:-1]
+        more, marked = _chunks_of_leg(text, chunks[-1][0] if chunks else 0.0)
+        chunks, timed = chunks + more, timed or marked
+    return chunks, timed
+
+
+def _chunks_of_leg(body: bytes, now: float) -> tuple[list[Chunk], bool]:
     # re.split with one group: text, seconds, text, seconds, text ...
     first, *rest = MARK.split(body)
-    chunks = [(0.0, first)] if first else []
+    chunks = [(now, first)] if first else []
     chunks += [(float(at), chunk) for at, chunk in zip(rest[::2], rest[1::2], strict=True) if chunk]
     return chunks, bool(rest)
 
@@ -200,11 +225,13 @@ def _chunks_of_wire(body: bytes) -> tuple[list[Chunk], bool]:
 # --- one chunk per event
 
 
-def _chunks_of_container(body: bytes, name: str) -> tuple[list[Chunk], bool, bool]:
+def _chunks_of_container(body: bytes, name: str, legs: list[int]) -> tuple[list[Chunk], bool, bool]:
     chunks: list[Chunk] = []
     timed = False
     at = 0.0
     for event in _events_of_container(body):
+        if event.leg:
+            legs.append(sum(len(chunk) for _, chunk in chunks))
         if event.at is not None:
             at, timed = event.at, True
         if not event.fields:
@@ -224,6 +251,7 @@ class _ContainerEvent:
     at: float | None
     fields: dict[bytes, bytes]
     ended: bool
+    leg: bool = False  # no chunk, but the beginning of the next leg
 
 
 def _events_of_container(body: bytes) -> Iterator[_ContainerEvent]:
@@ -234,6 +262,8 @@ def _events_of_container(body: bytes) -> Iterator[_ContainerEvent]:
         line = line.removesuffix(b"\r")
         if mark := MARK.fullmatch(line):
             at = float(mark[1])
+        elif _LEG_LINE.fullmatch(line):
+            yield _ContainerEvent(number, None, {}, ended=True, leg=True)
         elif not line:
             if fields or at is not None:
                 yield _ContainerEvent(begun, at, fields, ended=True)

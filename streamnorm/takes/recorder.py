@@ -84,6 +84,7 @@ class Recorder:
         provider: str,
         facts: dict[str, Any],
         redactor: Redactor,
+        secrets: set[Secret],
         clock: Callable[[], float],
     ) -> None:
         self.path = path
@@ -92,6 +93,8 @@ class Recorder:
         self._provider = provider
         self._facts = facts
         self._redactor = redactor
+        self._secrets = secrets
+        self._legs = 1  # connections so far
         self._clock = clock
         self._began = clock()
         self._body: _Body | None = None
@@ -126,7 +129,8 @@ class Recorder:
         that anything here raises.
         """
         known = {*secrets, *secrets_in_headers(request_headers), *secrets_in_url(url)}
-        redactor = Redactor(known | secrets_in_headers(headers))
+        known |= secrets_in_headers(headers)
+        redactor = Redactor(known)
         facts = _facts(provider, seed, url, headers, status, redactor)
         target = _target(path, label)
         if redactor.too_short:
@@ -139,6 +143,7 @@ class Recorder:
             provider=provider,
             facts=facts,
             redactor=redactor,
+            secrets=known,
             clock=clock,
         )
 
@@ -176,6 +181,11 @@ class Recorder:
         """Write what came so far, but for the last bytes if they may be the beginning of a secret."""
         if self._waiting:
             self._safely(self._write_waiting, None)
+
+    def leg(self, headers: Headers | None = None, secrets: Iterable[Secret] = ()) -> None:
+        """The connection was lost; what comes now is of the next one, whose response has these
+        ``headers``."""
+        self._safely(self._new_leg, {*secrets, *secrets_in_headers(headers)})
 
     def close(self, *, finished: bool) -> None:
         """The stream is over; ``finished`` if it was heard to its end. May be called twice."""
@@ -271,16 +281,30 @@ class Recorder:
         self._write(b": streamnorm " + json_bytes(facts) + b"\n")
         self._body = body
 
+    def _new_leg(self, secrets: set[Secret]) -> None:
+        body = self._written(self._now())
+        self._legs += 1
+        self._write(body.comment({"leg": self._legs}))
+        if not secrets <= self._secrets:
+            self._secrets |= secrets
+            self._redactor = body.redactor = Redactor(self._secrets)
+
     def _last(self, finished: bool) -> None:
         now = self._now()
+        body = self._written(now)
+        facts = {"finished": finished, "seconds": round(now, 3), "bytes": self._size}
+        self._write(body.comment(facts))
+
+    def _written(self, now: float) -> _Body:
+        """All that came so far is written: what follows is none of it."""
         if self._waiting:
             self._write_waiting()
         if self._body is None:
             self._begin(self._kind or "text")
         assert self._body is not None
-        rest = self._body.batch(self._first) + self._body.rest(now)
-        facts = {"finished": finished, "seconds": round(now, 3), "bytes": self._size}
-        self._write(rest + self._body.trailer(facts))
+        first, self._first = self._first, []
+        self._write(self._body.batch(first) + self._body.rest(now))
+        return self._body
 
     def _now(self) -> float:
         return max(0.0, self._clock() - self._began)
@@ -380,6 +404,7 @@ class _Body(Protocol):
     """How chunks of one kind of body are written down."""
 
     CONTAINER: bool
+    redactor: Redactor
 
     def __init__(self, redactor: Redactor) -> None: ...
 
@@ -389,8 +414,8 @@ class _Body(Protocol):
     def rest(self, at: float) -> bytes:
         """What was held back until the end."""
 
-    def trailer(self, facts: dict[str, Any]) -> bytes:
-        """The last line."""
+    def comment(self, facts: dict[str, Any]) -> bytes:
+        """A line of ours, about what was written: it ended there."""
 
 
 # A line of the wire's own that would be read as ours, or its beginning at the end of a chunk.
@@ -408,7 +433,7 @@ class _Events:
     CONTAINER = False
 
     def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+        self.redactor = redactor
         self._last = b"\n"  # the last byte written: may a comment of ours stand here?
         self._held = b""
         self._marked = -1.0
@@ -416,16 +441,17 @@ class _Events:
 
     def batch(self, chunks: Batch) -> bytes:
         self._coming.extend((at, len(data)) for at, data in chunks)
-        return self._let_go(self._redactor.feed(b"".join([data for _, data in chunks])))
+        return self._let_go(self.redactor.feed(b"".join([data for _, data in chunks])))
 
     def rest(self, at: float) -> bytes:
-        rest = self._let_go(self._redactor.flush())
+        rest = self._let_go(self.redactor.flush())
         held, self._held = self._held, b""
         self._last = held[-1:] or self._last
         return rest + held
 
-    def trailer(self, facts: dict[str, Any]) -> bytes:
-        if self._last in b"\r\n":
+    def comment(self, facts: dict[str, Any]) -> bytes:
+        last, self._last = self._last, b"\n"
+        if last in b"\r\n":
             return b": streamnorm " + json_bytes(facts) + b"\n"
         return b"\n: streamnorm " + json_bytes(facts | {"open_line": True}) + b"\n"
 
@@ -500,19 +526,19 @@ class _Container:
     CONTAINER = True
 
     def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+        self.redactor = redactor
 
     def batch(self, chunks: Batch) -> bytes:
         return b"".join([self.chunk(at, data) for at, data in chunks])
 
     def chunk(self, at: float, data: bytes) -> bytes:
         """One of them."""
-        return _boxed(at, self._redactor.feed(data))
+        return _boxed(at, self.redactor.feed(data))
 
     def rest(self, at: float) -> bytes:
-        return _boxed(at, self._redactor.flush())
+        return _boxed(at, self.redactor.flush())
 
-    def trailer(self, facts: dict[str, Any]) -> bytes:
+    def comment(self, facts: dict[str, Any]) -> bytes:
         return b": streamnorm " + json_bytes(facts) + b"\n"
 
 
@@ -539,11 +565,13 @@ class _Frames(_Container):
     def chunk(self, at: float, data: bytes) -> bytes:
         if self._frames.lost:  # not frames after all: from here on, bytes like any others
             return super().chunk(at, data)
-        frames = [resealed(frame, self._redactor.whole) for frame in self._frames.feed(data)]
+        frames = [resealed(frame, self.redactor.whole) for frame in self._frames.feed(data)]
         return _boxed(at, b"".join(frames)) + (self._no_frame(at) if self._frames.lost else b"")
 
     def rest(self, at: float) -> bytes:
-        return self._no_frame(at) + super().rest(at)
+        rest = self._no_frame(at) + super().rest(at)
+        self._frames = Frames()
+        return rest
 
     def _no_frame(self, at: float) -> bytes:
         return super().chunk(at, b"".join(self._frames.rest()))

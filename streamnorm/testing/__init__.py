@@ -9,6 +9,7 @@ Rule: what a script says is what a reader of that wire hears; a fault is a step 
     s.events("gemini")                        # what streamnorm makes of it
     httpx.AsyncClient(transport=s.transport("openai_chat"))
     with s.server("ollama") as server: ...    # a real server, at server.url
+    with s.websocket("openai_responses") as server: ...    # many answers on one connection
 
 Faults are steps as well: ``cut()``, ``error("overloaded")``, ``missing_id()``, ``duplicate()``,
 ``wrong_index()``, ``interleave()``, ``bad_json()``, ``keep_alives()``, ``chunked(n)``, ``delay(s)``.
@@ -25,6 +26,7 @@ from ..encoding.steps import (
     duplicate,
     error,
     finish,
+    hear,
     interleave,
     keep_alives,
     missing_id,
@@ -37,12 +39,14 @@ from ..encoding.steps import (
 )
 from .http import Received, Server
 from .script import Script, Turns, script, turns
+from .websocket import WebSocketServer
 
 __all__ = [
     "Received",
     "Script",
     "Server",
     "Turns",
+    "WebSocketServer",
     "bad_json",
     "call",
     "chunked",
@@ -51,6 +55,7 @@ __all__ = [
     "duplicate",
     "error",
     "finish",
+    "hear",
     "interleave",
     "keep_alives",
     "missing_id",

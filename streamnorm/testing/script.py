@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ..core.lanes import Lanes
 from ..encoding.steps import (
     KINDS,
     Call,
@@ -19,6 +20,7 @@ from ..encoding.steps import (
     Error,
     Fault,
     Finish,
+    Hear,
     Result,
     Say,
     Show,
@@ -26,12 +28,13 @@ from ..encoding.steps import (
     Think,
     Usage,
 )
-from ..encoding.teller import Teller, Told
+from ..encoding.teller import Talker, Teller, Told
 from ..errors import UsageError
 from ..normalizer import Normalizer
 from ..providers import provider_row
-from ..text.written import json_bytes
+from ..text.written import json_bytes, json_text
 from .http import Answer, Server, Transport, transport
+from .websocket import CLOSE, DROP, HEAR, PING, SEND, Move, Spoken, WebSocketServer
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -117,6 +120,10 @@ class Script:
         """A server on the loopback address, for ``with`` and ``async with``."""
         return Turns((self,), repeat=True).server(provider)
 
+    def websocket(self, provider: str, *, lanes: int = 1) -> WebSocketServer:
+        """A WebSocket server on the loopback address, which answers every request so."""
+        return Turns((self,), repeat=True).websocket(provider, lanes=lanes)
+
     def answer(self, provider: str) -> Answer:
         """The response that a server of that provider would give."""
         if (refused := self.refused) is not None:
@@ -124,6 +131,15 @@ class Script:
             return Answer(refused.status or 500, "application/json", [body])
         content_type = provider_row(provider).content_type
         return Answer(200, content_type, self.chunks(provider), self.breaks)
+
+    def spoken(self, provider: str, lane: str | None = None) -> Spoken:
+        """What a server of that provider would say in this lane of a WebSocket."""
+        wire = _talker(self, provider)
+        wire.lane = lane
+        if (refused := self.refused) is not None:
+            return Spoken(wire.answer, [(SEND, [json_text(wire.refused(refused))])])
+        moves = _Speaking(self, wire).moves()
+        return Spoken(wire.answer, moves, Finish("pause") in self.steps)
 
     @property
     def breaks(self) -> bool:
@@ -152,6 +168,20 @@ class Turns:
         """A server on the loopback address, for ``with`` and ``async with``."""
         return Server(self._answering(provider))
 
+    def websocket(self, provider: str, *, lanes: int = 1) -> WebSocketServer:
+        """A WebSocket server on the loopback address, for ``with`` and ``async with``. As many requests
+        as there are ``lanes`` are waited for, and answered side by side."""
+        teller = _talker(script(), provider)  # or say now that there is none
+
+        def speaking(number: int, lane: str | None) -> Spoken:
+            try:
+                return replace(self.turn(number), key=str(number + 1)).spoken(provider, lane)
+            except UsageError as error:
+                return script(Error("server", str(error), 500)).spoken(provider, lane)
+
+        count = None if self.repeat else len(self.scripts)
+        return WebSocketServer(teller, speaking, lanes=lanes, turns=count)
+
     def _answering(self, provider: str) -> Callable[[int], Answer]:
         provider_row(provider).part("script", Teller)  # or say now that there is none
         return lambda number: self.turn(number).answer(provider)
@@ -168,6 +198,15 @@ class Turns:
 def _teller(script: Script, provider: str) -> Teller:
     """One answer in the words of that provider."""
     return provider_row(provider).part("script", Teller)(script.key)
+
+
+def _talker(script: Script, provider: str) -> Talker:
+    """The same, on a connection with lanes."""
+    provider_row(provider).part("lanes", Lanes)
+    wire = _teller(script, provider)
+    if not isinstance(wire, Talker):
+        raise UsageError(f"{provider} has no script for a connection that answers share")
+    return wire
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -223,13 +262,15 @@ class _Telling:
             self._one(at, self.wire.show(step))
         elif isinstance(step, Finish):
             self._send(at, self.wire.finish(step.reason or self._reason()))
-            self._raw(at, self.wire.end())
+            self._end(at)
+        elif isinstance(step, Hear):
+            self._hear(at, step.what)
         elif isinstance(step, Error):
             self._send(at, self.wire.fail(step))
         elif isinstance(step, Cut):
             self.here = at
         elif isinstance(step, Fault):
-            _FAULTS.get(step.kind, _Telling._nothing)(self, at, step)
+            getattr(self, _FAULTS.get(step.kind, "_nothing"))(at, step)
         elif isinstance(step, Result):
             raise UsageError("result() stands right after the call that it belongs to")
         return at + 1
@@ -280,6 +321,12 @@ class _Telling:
         """It has acted already, or acts on the whole."""
 
     # --- sending
+
+    def _hear(self, at: int, what: str) -> None:
+        self._send(at, self.wire.heard(what))
+
+    def _end(self, at: int) -> None:
+        self._raw(at, self.wire.end())
 
     def _send(self, step: int, payloads: Sequence[dict[str, Any]]) -> None:
         for payload in payloads:
@@ -335,10 +382,57 @@ class _Telling:
         return spans
 
 
-_FAULTS = {
-    "delay": _Telling._delay,
-    "bad_json": _Telling._bad,
-}
+class _Speaking(_Telling):
+    """One script as messages of a connection that many answers share."""
+
+    wire: Talker
+
+    def __init__(self, script: Script, wire: Talker) -> None:
+        super().__init__(script, wire)
+        self.waits: dict[int, str] = {}  # before this frame the client is waited for
+
+    def moves(self) -> list[Move]:
+        self._tell()
+        moves: list[Move] = []
+        end, edge = 0, self._edge()
+        for number, frame in enumerate(self.frames):
+            end += len(frame.data)
+            if edge is not None and end > edge:
+                break
+            if number in self.waits:
+                moves.append((HEAR, self.waits[number]))
+            if "keep_alives" in self.faults:
+                moves.append((PING, None))
+            moves.append((SEND, self._pieces(frame.data.decode())))
+        return [*moves, *(self._farewell(s) for s in self.steps if isinstance(s, Cut))]
+
+    def _farewell(self, cut: Cut) -> Move:
+        return (DROP, None) if cut.abrupt else (CLOSE, cut.code or 1000)
+
+    def _pieces(self, text: str) -> list[str]:
+        fault = self.faults.get("chunked")
+        size = int(fault.value) if fault else len(text)
+        return [text[at : at + size] for at in range(0, len(text), size)]
+
+    def _send(self, step: int, payloads: Sequence[dict[str, Any]]) -> None:
+        for payload in payloads:
+            self._raw(step, json_bytes(self.wire.message(payload)))
+
+    def _raw(self, step: int, data: bytes) -> None:
+        self.frames.append(_Frame(step, data))
+
+    def _hear(self, at: int, what: str) -> None:
+        self.waits[len(self.frames)] = what
+        super()._hear(at, what)
+
+    def _end(self, at: int) -> None:
+        """The connection goes on."""
+
+    def _bad(self, at: int, fault: Fault) -> None:
+        self._raw(at, b'{"oops": ')
+
+
+_FAULTS = {"delay": "_delay", "bad_json": "_bad"}
 
 
 def _amended(steps: tuple[Step, ...]) -> Iterator[Step]:
@@ -355,7 +449,7 @@ def _amended(steps: tuple[Step, ...]) -> Iterator[Step]:
     yield from kept
     if not any(isinstance(step, _ENDS) for step in steps):
         yield Finish()
-    elif any(isinstance(s, Cut) and s != Cut(abrupt=s.abrupt) for s in steps) and not any(
+    elif any(isinstance(s, Cut) and s.is_elsewhere for s in steps) and not any(
         isinstance(step, Finish | Error) for step in steps
     ):
         yield Finish()  # so that there is something to cut off

@@ -28,10 +28,12 @@ def canonical(value: Any) -> str:
 
 def _written(value: Any) -> bytes:
     try:
-        if _is_easy(value):
-            return json_sorted(value)
+        text = json_sorted(value)
     except TypeError:  # longer integers than it writes, halves of characters, deep nesting
         pass
+    else:
+        if _is_easy(value, text.isascii()):
+            return text
     out: list[str] = []
     _canonical(value, out)
     return "".join(out).encode("utf-8", "surrogatepass")
@@ -40,18 +42,21 @@ def _written(value: Any) -> bytes:
 _EASY = frozenset({str, int, bool, type(None)})
 
 
-def _is_easy(value: Any) -> bool:
-    """Does orjson write this in the same way? Not doubles, and not the order of all keys."""
+def _is_easy(value: Any, ascii: bool) -> bool:
+    """Does orjson write this in the same way? Not doubles, and not the order of all keys.
+    ``ascii``: nothing else is in it, so not in its keys either."""
     kind = type(value)
-    if kind in _EASY:
-        return True
     if kind is dict:
-        if not "".join(value).isascii():
+        if not ascii and not "".join(value).isascii():
             return False
         value = value.values()
     elif kind is not list:
-        return False
-    return _EASY.issuperset(map(type, value)) or all(map(_is_easy, value))
+        return kind in _EASY
+    # Not all(...): a generator would take longer than the few values that arguments have.
+    for each in value:  # noqa: SIM110
+        if type(each) not in _EASY and not _is_easy(each, ascii):
+            return False
+    return True
 
 
 def _canonical(value: Any, out: list[str]) -> None:
@@ -110,7 +115,13 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
     >>> checksum("f", {"x": 1.0, "y": 2}) == checksum("f", {"y": 2, "x": 1})
     True
     """
-    import hashlib  # not needed to read a stream
+    global _sha256
+    if _sha256 is None:
+        from hashlib import sha256  # not needed to read a stream
 
+        _sha256 = sha256
     text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _written(name))
-    return hashlib.sha256(text).hexdigest()
+    return str(_sha256(text).hexdigest())
+
+
+_sha256: Any = None  # once it was needed: to import it takes half as long as to use it

@@ -45,15 +45,15 @@ def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
         value = _read(text)
     except UNREADABLE:
         return _judge(text, max_depth)
+    flat = type(value) is dict and "[" not in text and text.rfind("{") == 0
+    keys = len(value) if flat else _counted(value, max_depth)
+    if keys == text.count(":"):  # every key said has a colon of its own
+        return value
     # Every key is followed by '":'. If there are as many of those as keys in the value, and none
     # can hide behind white space before its colon, then no key was said twice.
-    said = text.count('":')
-    flat = type(value) is dict and "[" not in text and text.rfind("{") == 0
-    if said != (len(value) if flat else _counted(value, max_depth)):
+    if keys != text.count('":') or _space_before_colon(text):
         return _judge(text, max_depth)
-    if said == text.count(":"):  # no colon stands behind anything else
-        return value
-    return _judge(text, max_depth) if _space_before_colon(text) else value
+    return value
 
 
 def count_keys(value: Any, depth: int) -> int:

@@ -32,8 +32,9 @@ import msgspec
 import orjson
 
 __all__ = [
-    "Phrase",
+    "HOLE",
     "data_uri",
+    "filled",
     "in_base64",
     "json_ascii",
     "json_bytes",
@@ -41,6 +42,8 @@ __all__ = [
     "json_spaced",
     "json_text",
     "made_safe",
+    "phrase",
+    "phrased",
     "plain_values",
     "safe_json",
     "safe_struct",
@@ -145,29 +148,45 @@ def made_safe(line: bytes) -> bytes:
     return line
 
 
-class Phrase:
-    r"""A JSON object that is said again and again with another text in its last field.
+HOLE = "\0"  # no field that we name says this
 
-    All but the text is written once; each line is harmless, as those of ``safe_json``.
 
-    >>> Phrase({"type": "text-delta", "id": "t1", "delta": ""}).line(["<", "Hi>"])
+def phrase(empty: dict[str, Any]) -> bytes:
+    r"""The beginning of an object that is said again and again with another text in its last field.
+
+    All but that text is written once; one more field may be ``HOLE``, for ``filled``.
+
+    >>> phrased(phrase({"type": "text-delta", "id": "t1", "delta": ""}), "<Hi>")
     b'{"type":"text-delta","id":"t1","delta":"\\u003cHi\\u003e"}'
     """
+    return safe_json(empty).removesuffix(b'""}')
 
-    __slots__ = ("_empty", "_head")
 
-    def __init__(self, empty: dict[str, Any]) -> None:
-        self._empty = empty
-        self._head = safe_json(empty).removesuffix(b'""}')
+_HOLE = b'"\\u0000"'
 
-    def line(self, pieces: Iterable[str]) -> bytes:
-        """The object with the text of these pieces."""
-        text = "".join(pieces)
-        try:
-            said = orjson.dumps(text)
-        except TypeError:  # halves of characters
-            return safe_json({**self._empty, next(reversed(self._empty)): text})
-        return self._head + made_safe(said) + b"}"
+
+def filled(head: bytes, text: str) -> bytes:
+    """A phrase with this text in its hole.
+
+    >>> filled(phrase({"id": HOLE, "delta": ""}), "call_1")
+    b'{"id":"call_1","delta":'
+    """
+    return head.replace(_HOLE, _said(text))
+
+
+def phrased(head: bytes, text: str) -> bytes:
+    """The object of a phrase, with this text; harmless, as those of ``safe_json``."""
+    return head + _said(text) + b"}"
+
+
+def _said(text: str) -> bytes:
+    try:
+        line = orjson.dumps(text)
+    except TypeError:  # halves of characters
+        line = json_bytes(text)
+    if _LESS in line or _MORE in line or _AND in line or _LEAD in line:
+        return made_safe(line)
+    return line
 
 
 def sse(payload: Any, event: str | None = None, id: str | None = None) -> bytes:

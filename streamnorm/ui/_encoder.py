@@ -11,14 +11,33 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from .. import fold as f
 from ..errors import StreamnormError
-from ..events import Failed, StreamStart, ToolCall, Usage
+from ..events import (
+    Failed,
+    ReasoningDelta,
+    StreamStart,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+    is_tool_name,
+)
 from ..fold import Call, Fold, Move
+from ..text.canonical import checksum
 from ..text.media import UNTOLD, is_web
-from ..text.written import Phrase, data_uri, json_text, safe_json, sse_lines
+from ..text.written import (
+    data_uri,
+    filled,
+    json_text,
+    phrase,
+    phrased,
+    safe_json,
+    sse_lines,
+)
 from ..tools import ToolResult
 
 if TYPE_CHECKING:
@@ -38,6 +57,7 @@ ErrorText: TypeAlias = Callable[[Failed], str]
 Frame: TypeAlias = dict[str, Any]
 Told: TypeAlias = Frame | bytes  # to be written, or written already
 Item: TypeAlias = "f.Item | Settled"
+PIECES = frozenset((TextDelta, ReasoningDelta, ToolCallDelta))
 
 CUT = Failed("truncated", "the events ended without an end")
 
@@ -121,6 +141,7 @@ class MoveEncoder(Encoder):
     """
 
     TRAILER: ClassVar[tuple[bytes, ...]] = ()
+    CALL_PIECE: ClassVar[bytes]  # the phrase of a call, whose id is to be filled in
     _tells: ClassVar[dict[type, Callable[[Any, Any], list[Told]]]] = {}  # a move -> its method
 
     def __init_subclass__(cls) -> None:
@@ -137,20 +158,24 @@ class MoveEncoder(Encoder):
         super().__init__(Fold(used=used, known=known, echo=echo, read=as_item), error_text)
         self._echo = echo
         self._opened = False
-        self._phrases: dict[f.Run | Call, Phrase] = {}  # of the parts that are open
+        self._phrases: dict[f.Run | Call, bytes] = {}  # of the parts that are open
 
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
         if self._closed:
             return []
         if len(items) == 1:  # most often one piece of a part that is open: no moves are needed
-            part = self._fold.going(item := items[0])
-            if part is not None:
-                text: str = item.text  # type: ignore[union-attr]
-                if (phrase := self._phrases.get(part) or self._ready(part, text)) is not None:
-                    part.add(text)
-                    return [phrase.line((text,))]
-        told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
+            item = items[0]
+            if type(item) in PIECES:
+                part = self._fold.going(item)
+                if part is not None:
+                    text: str = item.text  # type: ignore[union-attr]
+                    if (head := self._phrases.get(part) or self._ready(part, text)) is not None:
+                        part.add(text)
+                        return [phrased(head, text)]
+            told = self._told(self._fold.hear(item))
+        else:
+            told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
         return [line if type(line) is bytes else safe_json(line) for line in told]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -166,6 +191,8 @@ class MoveEncoder(Encoder):
         return [*lines, *self.TRAILER]
 
     def _told(self, moves: list[Move]) -> list[Told]:
+        if self._opened and len(moves) == 1:
+            return self._tells[type(moves[0])](self, moves[0])
         told = [] if self._opened else self._openers()
         for move in moves:
             told += self._tells[type(move)](self, move)
@@ -175,16 +202,20 @@ class MoveEncoder(Encoder):
         self._opened = True
         return self._start()
 
-    def _ready(self, part: f.Run | Call, text: str) -> Phrase | None:
+    def _ready(self, part: f.Run | Call, text: str) -> bytes | None:
         """As ``_phrase``, or None if this first piece does not say how the part is to be told."""
         return self._phrase(part)
 
-    def _phrase(self, part: f.Run | Call) -> Phrase:
+    def _phrase(self, part: f.Run | Call) -> bytes:
         """What the pieces of an open part are told with."""
-        phrase = self._phrases.get(part)
-        if phrase is None:
-            phrase = self._phrases[part] = Phrase(self._piece(part))
-        return phrase
+        head = self._phrases.get(part)
+        if head is None:
+            if isinstance(part, Call):
+                head = filled(self.CALL_PIECE, part.id)
+            else:
+                head = phrase(self._piece(part))
+            self._phrases[part] = head
+        return head
 
     def _failed(self) -> Failed | None:
         end = self._fold.end
@@ -197,8 +228,8 @@ class MoveEncoder(Encoder):
         """What comes before everything."""
 
     @abstractmethod
-    def _piece(self, part: f.Run | Call) -> Frame:
-        """The frame of a piece of this part, with an empty text at its end."""
+    def _piece(self, run: f.Run) -> Frame:
+        """The frame of a piece of this run, with an empty text at its end."""
 
     @abstractmethod
     def _finish(self, failed: Failed | None) -> list[Told]:
@@ -337,12 +368,15 @@ def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
     if event.agent is not None:
         metadata["agent"] = event.agent
     if isinstance(event, ToolCall):
-        metadata["checksum"] = event.checksum
-        if not event.name_valid:
+        metadata["checksum"] = checksum(event.name, event.arguments)
+        if not _is_tool_name(event.name):
             metadata["nameValid"] = False
     else:
         metadata["broken"] = event.reason
     return metadata
+
+
+_is_tool_name = lru_cache(maxsize=256)(is_tool_name)
 
 
 def broken_text(event: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import Phrase, in_base64, json_text, safe_json
+from ..text.written import HOLE, in_base64, json_text, phrase, phrased, safe_json
 from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
@@ -74,6 +74,8 @@ class Encoder(MoveEncoder):
     >>> Encoder(thread_id="t1", run_id="r1").feed()
     b'data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1"}\\n\\n'
     """
+
+    CALL_PIECE = phrase({"type": "TOOL_CALL_ARGS", "toolCallId": HOLE, "delta": ""})
 
     def __init__(
         self,
@@ -149,11 +151,9 @@ class Encoder(MoveEncoder):
     def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "STEP_FINISHED", "stepName": f"step-{move.number}"}]
 
-    def _piece(self, part: f.Run | f.Call) -> Frame:
-        if isinstance(part, f.Call):
-            return _args(part.id, "")
-        kind = "TEXT_MESSAGE" if part.kind == "text" else "REASONING_MESSAGE"
-        return {"type": f"{kind}_CONTENT", "messageId": self._run_id(part), "delta": ""}
+    def _piece(self, run: f.Run) -> Frame:
+        kind = "TEXT_MESSAGE" if run.kind == "text" else "REASONING_MESSAGE"
+        return {"type": f"{kind}_CONTENT", "messageId": self._run_id(run), "delta": ""}
 
     def _run_open(self, move: f.RunOpen) -> list[Told]:
         id, run = self._run_id(move.run), move.run
@@ -168,7 +168,7 @@ class Encoder(MoveEncoder):
         ]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
-        return [self._phrase(move.run).line(move.pieces)]
+        return [phrased(self._phrase(move.run), "".join(move.pieces))]
 
     def _run_close(self, move: f.RunClose) -> list[Told]:
         id, run = self._run_id(move.run), move.run
@@ -245,7 +245,7 @@ class Encoder(MoveEncoder):
         """Clients take arguments for JSON. Code and other text is held until its object is whole."""
         call = move.call
         if call in self._phrases:
-            return [self._phrases[call].line(move.pieces)]
+            return [phrased(self._phrases[call], "".join(move.pieces))]
         text = move.text
         self._held.setdefault(call, []).append(text)
         start = "" if call in self._code else text.lstrip()
@@ -254,9 +254,9 @@ class Encoder(MoveEncoder):
         if not start.startswith("{"):
             self._code.add(call)
             return []
-        return [self._phrase(call).line(self._held.pop(call))]
+        return [phrased(self._phrase(call), "".join(self._held.pop(call)))]
 
-    def _ready(self, part: f.Run | f.Call, text: str) -> Phrase | None:
+    def _ready(self, part: f.Run | f.Call, text: str) -> bytes | None:
         unsure = isinstance(part, f.Call) and (part in self._held or not text.startswith("{"))
         return None if unsure else self._phrase(part)
 

@@ -32,7 +32,7 @@ from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, ou
 from ..text.media import is_web
 from ..text.written import json_bytes, safe_json, safe_struct
 from ..tools import ToolResult
-from ._encoder import INTERNAL, SSE_HEADERS, ErrorText, Item, as_item, plain_error
+from ._encoder import INTERNAL, PIECES, SSE_HEADERS, ErrorText, Item, as_item, plain_error
 from ._encoder import Encoder as _Encoder
 from ._pace import WITHIN, Encoded
 
@@ -62,10 +62,13 @@ class Encoder(_Encoder):
         if self._closed:
             return []
         if len(items) == 1:  # most often one piece of a part that is open
-            part = self._fold.going(item := items[0])
-            if part is not None:
+            item = items[0]
+            if type(item) in PIECES and (part := self._fold.going(item)) is not None:
                 part.add(item.text)  # type: ignore[union-attr]
                 return [safe_struct(item)]  # type: ignore[arg-type]
+            if type(item) in _WRITTEN and not self._full:
+                self._fold.hear(item)
+                return [_WRITTEN[type(item)](item)]
         events: list[Any] = [i if type(i) in _EVENTS else as_item(i) for i in items]
         moves = self._fold.feed(events)  # it knows what was told, and what is open
         if Approval in map(type, events):

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import Failed, Finish, ToolCall
-from ..text.written import safe_json
+from ..text.written import HOLE, phrase, phrased, safe_json
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -77,6 +77,7 @@ class Encoder(MoveEncoder):
     """
 
     TRAILER = (DONE,)
+    CALL_PIECE = phrase({"type": "tool-input-delta", "toolCallId": HOLE, "inputTextDelta": ""})
 
     def __init__(
         self,
@@ -131,17 +132,15 @@ class Encoder(MoveEncoder):
     def _step_end(self, move: f.StepEnd) -> list[Told]:
         return [{"type": "finish-step"}]
 
-    def _piece(self, part: f.Run | f.Call) -> Frame:
-        if isinstance(part, f.Run):
-            return {"type": f"{part.kind}-delta", "id": _run_id(part), "delta": ""}
-        return {"type": "tool-input-delta", "toolCallId": part.id, "inputTextDelta": ""}
+    def _piece(self, run: f.Run) -> Frame:
+        return {"type": f"{run.kind}-delta", "id": _run_id(run), "delta": ""}
 
     def _run_open(self, move: f.RunOpen) -> list[Told]:
         start: Frame = {"type": f"{move.run.kind}-start", "id": _run_id(move.run)}
         return [start if move.run.agent is None else _with_facts(start, move.run)]
 
     def _run_text(self, move: f.RunText) -> list[Told]:
-        return [self._phrase(move.run).line(move.pieces)]
+        return [phrased(self._phrase(move.run), "".join(move.pieces))]
 
     def _run_close(self, move: f.RunClose) -> list[Told]:
         self._phrases.pop(move.run, None)
@@ -185,15 +184,16 @@ class Encoder(MoveEncoder):
         return [_named("tool-input-start", move.call)]
 
     def _call_text(self, move: f.CallText) -> list[Told]:
-        return [self._phrase(move.call).line(move.pieces)]
+        return [phrased(self._phrase(move.call), "".join(move.pieces))]
 
     def _call_whole(self, move: f.CallWhole) -> list[Told]:
-        self._phrases.pop(move.call, None)
-        chunk = _named("tool-input-available", move.call)
-        chunk["input"] = move.event.arguments
-        chunk["toolMetadata"] = _metadata(move.call, move.event)
-        if self._echo and move.event.echo:
-            chunk["providerMetadata"] = {"streamnorm": {"echo": move.event.echo}}
+        call, event = move.call, move.event
+        self._phrases.pop(call, None)
+        chunk = _named("tool-input-available", call)
+        chunk["input"] = event.arguments
+        chunk["toolMetadata"] = _metadata(call, event)
+        if self._echo and event.echo:
+            chunk["providerMetadata"] = {"streamnorm": {"echo": event.echo}}
         return [chunk]
 
     def _call_broken(self, move: f.CallBroken) -> list[Told]:

@@ -403,10 +403,30 @@ def test_a_pace_without_arrival_times_is_mentioned(write, capsys):
 
 def test_providers_lists_every_provider(capsys):
     assert main(["providers"]) == 0
-    head, *rows = capsys.readouterr().out.splitlines()
+    head, *rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
     assert head.split() == ["name", "wire", "framing", "cannot", "serves"]
     assert [row.split()[0] for row in rows] == list(PROVIDERS)
     assert " serve multiplex connect " in rows[list(PROVIDERS).index("bedrock")]
+
+
+def test_providers_lists_the_agent_programs_apart_with_what_is_read_of_them(capsys):
+    assert main(["providers"]) == 0
+    head, *rows = capsys.readouterr().out.partition("\n\n")[2].splitlines()
+    assert head.split() == ["program", "title", "framing", "reads"]
+    assert [row.split()[0] for row in rows] == ["claude_code", "codex"]
+    assert main(["providers", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["name"] for row in told if "name" in row] == list(PROVIDERS)
+    reads = {row["program"]: row["reads"] for row in told if "program" in row}
+    assert list(reads) == ["claude_code", "codex"]
+    assert reads["codex"] == "codex exec --json, and its saved sessions (rollouts)"
+
+
+def test_one_program_can_be_asked_for(capsys):
+    assert main(["providers", "--provider", "claude_code"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert (head.split()[0], [row.split()[0] for row in rows]) == ("program", ["claude_code"])
+    assert main(["providers", "--types", "--provider", "claude_code"]) == 0
 
 
 def test_the_demo_ends_with_a_table_of_the_calls_of_each_provider(capsys):

@@ -9,9 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from streamnorm import Normalizer, connect
+from streamnorm import Normalizer, connect, read_take, replay
 from streamnorm.errors import ProviderError, UsageError
 from streamnorm.events import Event, Failed, Finish, TextDelta, ToolCall
+from streamnorm.takes.pipe import pipe_for
 from tests.conftest import RECORDINGS, frames_of, load, run
 from tests.edge.servers import Answer, Provider, Request
 
@@ -198,7 +199,6 @@ async def test_an_interaction_is_resumed_by_the_id_of_its_last_event():
             {"after": "openai_responses:r:5:0", "provider": "gemini_interactions"},
             "this is a cursor of 'openai_responses', not of 'gemini_interactions'",
         ),
-        ({"resumes": 1, "record": "take.sse"}, "record= or resumes=, not both"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_sent(options: dict[str, Any], complaint: str):
@@ -213,3 +213,76 @@ async def test_a_second_leg_can_be_recorded(tmp_path: Path):
         stream = connect(server.url + PATH, after=cursor_of(FRAMES[:9]), record=path)
         assert isinstance([event async for event in stream][-1], Finish)
     assert load(path)[1] == b"".join(FRAMES[9:])
+
+
+# --- a take of all connections --------------------------------------------------------------------
+
+
+async def recorded(path: Path, answers: Any, **options: Any) -> tuple[list[Event], Any]:
+    """What is heard live, and the notes."""
+    with Provider(answers) as server:
+        stream = connect(
+            server.url + PATH, json=BODY_ASKED, record=path, seed=SEED, retries=0, **options
+        )
+        return [event async for event in stream], stream.notes
+
+
+@pytest.mark.parametrize("chunking", [None, "lines", "bytes", 7])
+@pytest.mark.parametrize("overlap", [0, 2, 100])
+@pytest.mark.parametrize("then", ["cut", "end", "reset"])
+async def test_a_take_of_several_connections_replays_to_what_was_heard(
+    tmp_path: Path, then: str, overlap: int, chunking: Any
+):
+    path = tmp_path / "legs.sse"
+    live, notes = await recorded(path, Keeping(5, 11, 16, overlap=overlap, then=then), resumes=3)
+    assert live == WHOLE
+    take = read_take(path)
+    assert (len(take.legs), take.finished) == (3, True)
+    again = replay(path, chunking=chunking)
+    assert [event async for event in again] == live
+    assert again.notes == notes
+    assert list(replay(path, chunking=chunking)) == live  # without an event loop
+
+
+async def test_a_take_of_several_connections_is_heard_in_any_chunks_by_any_reader(tmp_path: Path):
+    path = tmp_path / "legs.sse"
+    live, notes = await recorded(path, Keeping(5, 11, overlap=2), resumes=3)
+    take = read_take(path)
+    for size in (1, 40, 1000, len(take.wire)):
+        pipe = pipe_for(take)
+        chunks = [take.wire[at : at + size] for at in range(0, len(take.wire), size)]
+        assert [e for chunk in chunks for e in pipe.feed(chunk)] + pipe.close() == live
+        assert pipe.notes == notes
+    pipe = pipe_for(take, "anthropic")  # of another wire, which cannot be resumed
+    assert [e.kind for e in pipe.feed(take.wire) + pipe.close()][-1] == "failed"
+
+
+async def test_a_cut_that_was_not_resumed_is_in_the_take_as_well(tmp_path: Path):
+    refused = Answer([b"{}"], status=400, headers={"content-type": "application/json"})
+    half = Answer([*FRAMES[:5], FRAMES[5][:40]], then="cut")
+    path = tmp_path / "legs.sse"
+    live, notes = await recorded(path, [half, refused], resumes=1)
+    take = read_take(path)
+    assert (take.legs, take.finished) == ((len(take.wire),), False)
+    again = replay(path)
+    told = [event async for event in again]
+    assert told[:-1] == live[:-1]
+    assert again.notes == notes == {"stream.cut_event": 1, "stream.resumed": 1}
+    assert [live[-1].reason, told[-1].reason] == ["transport", "truncated"]
+
+
+async def test_what_the_next_response_lets_know_is_kept_secret(tmp_path: Path):
+    cookie = {"set-cookie": "session=c7f0d0b1e2a3"}
+
+    def answer(request: Request) -> Answer:
+        said = b": c7f0d0b1e2a3\n\n"
+        if request.method == "POST":
+            return Answer([said, *FRAMES[:5]], then="cut")
+        return Answer([said, *FRAMES[5:]], headers=cookie)
+
+    path = tmp_path / "legs.sse"
+    live, _ = await recorded(path, answer, resumes=1)
+    assert live == WHOLE == list(replay(path))
+    before, after = path.read_bytes().split(b': streamnorm {"leg":2}')
+    assert b"c7f0d0b1e2a3" in before  # nobody knew
+    assert b"c7f0d0b1e2a3" not in after

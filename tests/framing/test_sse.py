@@ -390,7 +390,14 @@ RUNS: dict[str, tuple[list[bytes], bytes, bytes, list[bytes] | None, list[bytes]
     "two lines of data": ([b"\n\n"], E, E + b"1\ndata: 2\n\n", None, [], b"\n\n"),
     "a CR in a line": ([b"\n\n"], E, E + b"1\r\n\n", None, [], b"\n\n"),
     "a CR in the rest": ([b"\n\n"], E, E + b"1\n\n" + E + b"2\r", None, [], b"\n\n"),
-    "a head of one line": ([b"\n\n"], D, D + b"1\n\n", None, [], b"\n\n"),
+    "a head of one line": ([b"\n\n"], D, D + b"1\n\n", [b"1"], [], b"\n\n"),
+    "two of one line, and half": (
+        [b"\n\n"], D, D + b"1\n\n" + D + b"2\n\n" + D + b"3", [b"1", b"2"], [D + b"3"], b"",
+    ),
+    "a head of one line, and two lines of data": ([b"\n\n"], D, D + b"1\ndata: 2\n\n", None, [], b"\n\n"),
+    "a head of two between those of one": (
+        [b"\n\n"], D, D + b"1\n\n" + E + b"2\n\n" + D + b"3\n\n", [b"1", E + b"2", b"3"], [], b"\n\n",
+    ),
     "a head of one line, ended by CR LF": ([EVENED], D, D + b"1" + CRLF, [b"1"], [], CRLF),
     "CR LF, and an LF in a line": ([EVENED], D, D + b"1\n" + CRLF, None, [], CRLF),
     "CR LF, and LF behind one": ([EVENED], D, D + b"1\n\n:\n\n" + D + b"2" + CRLF, None, [], CRLF),

@@ -76,7 +76,7 @@ def test_the_package_and_its_metadata_tell_the_same_version():
 
 # --- a base install: no extra is there ------------------------------------------------------------
 
-EXTRAS = ("opentelemetry", "psycopg", "redis", "starlette", "uvicorn")
+EXTRAS = ("opentelemetry", "psycopg", "redis", "starlette", "uvicorn", "websockets")
 WITHOUT_EXTRAS = f"""
 import sys
 
@@ -127,13 +127,16 @@ USED = {
     "streamnorm.ui.RedisLog('redis://x')": "RedisLog needs redis: redis",
     "streamnorm.ui.chat_router(None, owner=str)": "chat_router needs starlette: ui",
     "streamnorm.cli.main(['serve'])": "the page needs starlette: ui",
+    "streamnorm.testing.script().websocket('openai_responses')": "a scripted WebSocket needs websockets: testing",
 }
 
 
 @pytest.mark.parametrize(("use", "needs"), USED.items())
 def test_what_is_used_without_its_extra_says_in_one_sentence_what_to_install(use, needs):
     what, _, extra = needs.partition(": ")
-    last = on_a_base_install(f"import streamnorm.cli, streamnorm.ui; {use}").stderr.splitlines()[-1]
+    last = on_a_base_install(
+        f"import streamnorm.cli, streamnorm.testing, streamnorm.ui; {use}"
+    ).stderr.splitlines()[-1]
     assert last.endswith(f"{what}: pip install 'streamnorm[{extra}]'")
 
 

@@ -104,8 +104,10 @@ def test_frames_end_where_the_wire_ends_them() -> None:
 
 async def test_the_list_names_every_take_and_each_can_be_opened(client: Client) -> None:
     rows = (await client.get("/api/takes")).json()
-    takes = [path for path in RECORDINGS.glob("*/*.sse") if path.parent.name in PROVIDERS]
+    known = {*PROVIDERS, "claude_code", "codex"}
+    takes = [path for path in RECORDINGS.glob("*/*.sse") if path.parent.name in known]
     assert len(rows) == len(takes)
+    assert {row["provider"] for row in rows if row["program"]} == {"claude_code", "codex"}
     answer = await client.get(f"/api/takes/{rows[0]['name']}")
     assert answer.json()["name"] == rows[0]["name"]
     assert answer.json()["frames"]
@@ -661,3 +663,17 @@ def test_the_command_says_where_the_page_is(
     args = parser.parse_args(["serve", str(RECORDINGS), "--port", "0", "--chats", "none"])
     assert args.run(args) == 0
     assert capsys.readouterr().out.startswith("streamnorm is at http://127.0.0.1:")
+
+
+async def test_the_agent_programs_are_named_apart_and_their_takes_can_be_opened(
+    client: Client,
+) -> None:
+    config = (await client.get("/api/config")).json()
+    assert [row["name"] for row in config["programs"]] == ["claude_code", "codex"]
+    assert not {"claude_code", "codex"} & {row["name"] for row in config["providers"]}
+    assert config["programs"][1]["reads"].startswith("codex exec --json")
+    for name in ("claude_code/partial_messages", "codex/exec"):
+        shown = (await client.get(f"/api/takes/{name}")).json()
+        assert (shown["provider"], bool(shown["frames"])) == (name.partition("/")[0], True)
+        told = [json.loads(event) for frame in shown["frames"] for event in frame["events"]]
+        assert told[-1]["kind"] == "finish"

@@ -284,6 +284,8 @@ UNLIKE = {
     "openai_responses/invalid_json": "its end names a call that broke",
     "openai_responses/text_after_its_copy": "the copy was told before its pieces",
     "azure_foundry/type_output_message": "its text is in the copy alone",
+    "azure_foundry/memory_search_without_id": "nothing says that nothing was asked for",
+    "azure_foundry/type_memory_search_call": "nothing says that nothing was asked for",
 }
 
 

@@ -82,6 +82,9 @@ def over(*output: Any, kind: str = "completed", **more: Any) -> Payload:
     }
 
 
+CREATED: Payload = {"type": "response.created", "response": {"id": "r"}}
+
+
 def numbered(events: dict[float, Payload]) -> tuple[Payload, ...]:
     """Events with their sequence numbers, in the order in which they come."""
     return tuple({**e, "sequence_number": int(n)} for n, e in events.items() if isinstance(e, dict))
@@ -110,8 +113,8 @@ def step(kind: str, index: int = 0, **fields: Any) -> Payload:
     return {"event_type": f"step.{kind}", "index": index, **fields}
 
 
-def step_start(**more: Any) -> Payload:
-    return step("start", step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
+def step_start(at: int = 0, **more: Any) -> Payload:
+    return step("start", at, step={"type": "function_call", "id": "A", "name": "pay", "arguments": {},
                                **more})  # fmt: skip
 
 
@@ -146,6 +149,71 @@ def use(name: str = "pay") -> dict[str, Any]:
 
 def aws_stop(word: Any) -> dict[str, Any]:
     return {"": "messageStop", "stopReason": word}
+
+
+def said_line(*blocks: Any, id: str = "m1", agent: Any = None) -> Payload:
+    """A whole line of Claude Code."""
+    message = {"id": id, "model": "m", "role": "assistant", "content": list(blocks)}
+    return {"type": "assistant", "message": message, "parent_tool_use_id": agent}
+
+
+def tool_use(id: str = "A", **more: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": "pay", **more}
+
+
+def told_event(event: Payload, agent: Any = None) -> Payload:
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": agent}
+
+
+def session_over() -> Payload:
+    return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn"}
+
+
+def thing(kind: str, what: str, **fields: Any) -> Payload:
+    """An item of Codex."""
+    said = {"id": "item_1", "type": what, **fields}
+    return {"type": f"item.{kind}", "item": {k: v for k, v in said.items() if v is not None}}
+
+
+TURN: Payload = {"type": "turn.started"}
+TURN_OVER: Payload = {"type": "turn.completed", "usage": {}}
+
+
+def saved(what: str, **fields: Any) -> Payload:
+    return {
+        "type": "response_item",
+        "payload": {"type": what, "call_id": "A", "name": "pay", **fields},
+    }
+
+
+def happened(kind: str) -> Payload:
+    return {"type": "event_msg", "payload": {"type": kind, "turn_id": "t"}}
+
+
+def generated(*entries: Any, finish: str = "null") -> dict[str, Any]:
+    """An event of DashScope."""
+    message = {"role": "assistant", "content": "", "tool_calls": list(entries)}
+    return {"output": {"choices": [{"message": message, "finish_reason": finish}]}}
+
+
+def at(number: int, payload: Payload) -> bytes:
+    """An event of that number."""
+    return Style("sse", events=False).write(Frame(payload, number=number))
+
+
+def entry_piece(text: Any, **more: Any) -> Payload:
+    """A piece of a function call in a conversation of Mistral's."""
+    ids = {"id": "e1", "tool_call_id": "A", "name": "pay"}
+    return {"type": "function.call.delta", **ids, "arguments": text, **more}
+
+
+def conversed(kind: str, **fields: Any) -> Payload:
+    return {"type": kind, "id": "e1", **fields}
+
+
+RESPONSE_OVER: Payload = {"type": "conversation.response.done"}
+LEAVING = {"previous_agent_id": "a", "previous_agent_name": "x"}
+ENTERING = {"next_agent_id": "b", "next_agent_name": "y"}
 
 
 METADATA = {"": "metadata", "usage": {}}
@@ -680,9 +748,147 @@ FINDS: dict[str, Find] = {
     "a tool whose input is elsewhere": (
         "openai_responses",
         (item("done", "custom_tool_call", call_id="A", name="pay", arguments=WHOLE), over())),
+    "a search without its field, made doubtful by a hole": (
+        "openai_responses",
+        numbered({1: item("added", "file_search_call"), 5: item("done", "file_search_call"), 6: over()})),
+    "a search without its field, begun and done after a hole": (
+        "openai_responses",
+        numbered({1: event("in_progress"), 5: item("done", "file_search_call"), 6: over()})),
+    "a hosted item that is added and done twice": (
+        "openai_responses",
+        (item("added", "web_search_call"), item("done", "web_search_call", action={"query": "q"}),
+         item("added", "web_search_call"), item("done", "web_search_call", action={"query": "q"}), over())),
+    "a usual piece after all was said": (
+        "openai_responses",
+        (function("added", ""), event("function_call_arguments.delta", delta='{"to":'),
+         event("function_call_arguments.delta", delta='"me"}'),
+         event("function_call_arguments.done", arguments=WHOLE),
+         event("function_call_arguments.delta", delta="}"), function("done", ""), over())),
+    "a response that ends under another id, and a call that is not closed": (
+        "openai_responses",
+        (CREATED, function("added", ""), event("function_call_arguments.delta", delta=WHOLE),
+         over(id="other"))),
+    "a response that ends under another id, and has a call that nobody heard of": (
+        "openai_responses",
+        (CREATED, over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay",
+                        "arguments": WHOLE, "status": "completed"}, id="other"))),
+    "chat: the index of one call and the id of another": (
+        "openai_chat",
+        (chat(named('{"to":')), chat(named('{"to":', id="B", index=1)), chat(entry('"me"}', id="B")),
+         chat(entry('"me"}')), chat(finish="tool_calls"), DONE)),
+    "chat: one call in the old field and in the new one": (
+        "openai_chat",
+        ({"choices": [{"index": 0, "delta": {"tool_calls": [named(WHOLE)], "function_call": {
+            "name": "pay", "arguments": WHOLE}}}]}, chat(finish="tool_calls"), DONE)),
+    "an item that is done under the id of another, and the final list has both": (
+        "openai_responses",
+        (item("added", "file_search_call", 2), item("done", "file_search_call", 2, id="it_2", queries=["q"]),
+         over({"type": "function_call", "id": "it_0", "call_id": "A", "name": "pay", "arguments": WHOLE},
+              {"type": "file_search_call", "id": "it_1", "queries": ["other"], "status": "completed"},
+              {"type": "file_search_call", "id": "it_2", "queries": ["q"], "status": "completed"}))),
+    "a start without a step, in the place of another call": (
+        "gemini_interactions",
+        (step_start(id="B"), step_start(at=1), step("start", delta={"type": "arguments_delta", "arguments": "{"}),
+         step("delta", 1, delta={"type": "arguments_delta", "arguments": WHOLE}),
+         step("delta", delta={"type": "arguments_delta", "arguments": "}"}), step("stop", 1))),
+    "chat: arguments after the end of a call that was {} at once": (
+        "openai_chat",
+        (chat(named("{}")), chat(finish="tool_calls"), chat(entry('{"to": ')), chat(entry('"me"}')),
+         chat(finish="tool_calls"), DONE)),
+    "gemini: a name alone after the values of a call that was not ended": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
+         called("STOP", name="pay"))),
+    "gemini: bytes that are no UTF-8 in the counts beside the end of a call": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
+         b'data: {"candidates":[{"content":{"parts":[{"functionCall":{}}]},"finishReason":"STOP"}],'
+         b'"usageMetadata":{"total\xd5Count":1}}\n\n')),
+    "gemini: an array that is read on behind an element that is no JSON": (
+        "gemini",
+        (b'[{"candidates": [{"content": {"parts": :[{"text": "x"}]}}]},',
+         array_of(called("STOP", name="pay", args={"to": "me"})), b"]")),
+    "gemini: a call said twice in such an array": (
+        "gemini",
+        (b"[", array_of(called(name="pay", id="A", args={"to": "me"})), b', {"candidates": [{]},',
+         array_of(called("STOP", name="pay", id="A", args={"to": "me"})), b"]")),
+    "claude: a whole line said twice": (
+        "claude_code", (said_line(tool_use(input={"to": "me"})), said_line(tool_use(input={"to": "me"})),
+                        session_over())),
+    "claude: a copy beside pieces whose start was lost": (
+        "claude_code",
+        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "me"})),
+         told_event(stop()), told_event(reason()), told_event(END))),
+    "claude: pieces whose start was lost, and the next answer": (
+        "claude_code",
+        (told_event(start()), told_event(delta(WHOLE)), said_line(tool_use(input={"to": "you"})),
+         said_line(id="m2"), told_event(reason()), told_event(END))),
+    "claude: a whole block that does not say its input": (
+        "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
+    "claude: a whole block beside half a character": (
+        "claude_code", (said_line(tool_use(HALF, input={"to": "me"})), session_over())),
+    "claude: a piece of an agent that cannot be read": (
+        "claude_code",
+        (told_event({"type": "message_start", "message": {"id": "m1"}}), told_event(start()),
+         told_event(delta('{"to":"')), told_event(delta("you"), 7), told_event(delta('"}')),
+         told_event(stop()), told_event(reason()), told_event(END))),
+    "codex: an item that starts without an id": (
+        "codex", (TURN, thing("started", "command_execution", id=None, command="ls"),
+                  thing("completed", "command_execution", command="ls"), TURN_OVER)),
+    "codex: an item that is completed without its id": (
+        "codex", (TURN, thing("started", "command_execution", command="ls"),
+                  thing("completed", "command_execution", id=None, command="ls"), TURN_OVER)),
+    "codex: an item without its input": (
+        "codex", (TURN, thing("completed", "command_execution"), TURN_OVER)),
+    "codex: an item whose input is of another type": (
+        "codex", (TURN, thing("completed", "file_change", changes="x"), TURN_OVER)),
+    "codex: an item without the name of its tool": (
+        "codex", (TURN, thing("completed", "mcp_tool_call", arguments={"to": "me"}), TURN_OVER)),
+    "codex: a saved text that is an object": (
+        "codex", (saved("custom_tool_call", input={}), happened("task_complete"))),
+    "codex: a saved text that is missing": (
+        "codex", (saved("custom_tool_call"), happened("task_complete"))),
+    "codex: a saved action that is missing": ("codex", (saved("computer_call", status="completed"),)),
+    "dashscope: another id in the place of a call that goes on": (
+        "dashscope", (generated(named(WHOLE, id="A")), generated(named(WHOLE, id="B"), finish="tool_calls"))),
+    "dashscope: the id of a call in another place": (
+        "dashscope",
+        (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
+         generated(named(WHOLE), finish="length"))),
+    "dashscope: a hole in the numbers of events": (
+        "dashscope",
+        (at(1, generated(named('{"to":"'))), at(3, generated(entry('u"}', id=""))),
+         at(4, generated(finish="tool_calls")))),
+    "dashscope: an event that comes twice": (
+        "dashscope",
+        (at(1, generated(named('{"n":'))), at(2, generated(entry("1", id=""))),
+         at(2, generated(entry("1", id=""))), at(3, generated(entry("}", id=""))),
+         at(4, generated(finish="tool_calls")))),
+    "dashscope: a piece that goes on from the first, and is none": (
+        "dashscope", (generated(named('{"to":')), generated(entry(WHOLE, id="")),
+                      generated(finish="tool_calls"))),
+    "conversations: a word for its confirmation that is none": (
+        "mistral_conversations", (entry_piece(WHOLE, confirmation_status=5), RESPONSE_OVER)),
+    "conversations: ids that come late": (
+        "mistral_conversations",
+        (entry_piece("", id="", tool_call_id=""), entry_piece(WHOLE), RESPONSE_OVER)),
+    "conversations: an execution that is said again": (
+        "mistral_conversations",
+        (*(conversed(f"tool.execution.{kind}", name="pay", **more)
+           for kind, more in (("started", {"arguments": WHOLE}), ("done", {})) * 2), RESPONSE_OVER)),
+    "conversations: the end of a handoff under another id": (
+        "mistral_conversations",
+        (conversed("agent.handoff.started", **LEAVING),
+         conversed("agent.handoff.done", **ENTERING) | {"id": "e2"}, RESPONSE_OVER)),
+    "conversations: the end of a handoff that says its type twice": (
+        "mistral_conversations",
+        (conversed("agent.handoff.started", **LEAVING),
+         '{"type":"","type":"agent.handoff.done","id":"e1","next_agent_id":"b"}', RESPONSE_OVER)),
 }  # fmt: skip
 
-FRAMINGS = {"ollama": "lines", "bedrock": "aws"}
+FRAMINGS = {"ollama": "lines", "bedrock": "aws", "claude_code": "lines", "codex": "lines"}
 
 
 def body_of(find: Find) -> bytes:

@@ -25,6 +25,7 @@ class Payload(NamedTuple):
     word: str = ""  # data that is a word: [DONE]
     error: bool = False  # the framing itself says that this is an error
     rough: Any = None  # what can be made of bytes that are no UTF-8: only good for a place
+    id: str = ""  # what stands beside it
 
 
 class Twice(dict[str, Any]):
@@ -82,7 +83,7 @@ def sse(body: bytes) -> list[Payload]:
 
 def _event(block: list[bytes]) -> list[Payload]:
     data: list[bytes] = []
-    event = ""
+    event = id = ""
     for line in block:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -90,6 +91,8 @@ def _event(block: list[bytes]) -> list[Payload]:
             data.append(value)
         elif field == b"event":
             event = value.decode("utf-8", "replace")
+        elif field == b"id":
+            id = value.decode("utf-8", "replace")
         elif field == b"error":
             return [Payload(parsed(value), event, error=True)]
     if not data:
@@ -100,7 +103,7 @@ def _event(block: list[bytes]) -> list[Payload]:
     if not said.strip():
         return []
     value = parsed(said)
-    return [Payload(value, event, rough=roughly(said) if value is UNREAD else None)]
+    return [Payload(value, event, rough=roughly(said) if value is UNREAD else None, id=id)]
 
 
 # --- one JSON value per line ------------------------------------------------------------------
@@ -118,21 +121,22 @@ def lines(body: bytes) -> list[Payload]:
 # --- one JSON array ---------------------------------------------------------------------------
 
 _space = re.compile(r"[ \t\r\n]*")
-_next_element = re.compile(r"(?<=[^\"\[{:])(?=\{)")  # not inside another one
 _not_utf8 = re.compile("[\udc80-\udcff]")
 
 
 def array(body: bytes) -> list[Payload]:
-    """The elements of an array that may have been cut."""
+    """The elements of an array that may have been cut. Behind a place that is no JSON every object that
+    can be read counts: whoever skips what is damaged goes on with the next element, and the objects
+    inside a damaged one are no payloads of any wire."""
     text = body.removeprefix(BOM).decode("utf-8", "surrogateescape")
     at = _space.match(text).end()  # type: ignore[union-attr]
     if text[at : at + 1] != "[":
         return [Payload(UNREAD)] if text.strip() else []
     payloads: list[Payload] = []
-    at += 1
+    at, lost = at + 1, False
     while True:
-        at = _space.match(text, at).end()  # type: ignore[union-attr]
-        if at >= len(text) or text[at] == "]":
+        at = text.find("{", at) if lost else _space.match(text, at).end()  # type: ignore[union-attr]
+        if not 0 <= at < len(text) or text[at] == "]":
             return payloads
         if text.startswith("[DONE]", at):
             payloads.append(Payload(UNREAD, word="[DONE]"))
@@ -144,10 +148,7 @@ def array(body: bytes) -> list[Payload]:
             value, end = _decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             payloads.append(Payload(UNREAD))
-            after = _next_element.search(text, at + 1)
-            at = after.end() if after else text.find("{", at + 1)
-            if at < 0:
-                return payloads
+            at, lost = at + 1, True
             continue
         if _not_utf8.search(text, at, end):
             rough = roughly(text[at:end].encode("utf-8", "surrogateescape"))
@@ -157,8 +158,13 @@ def array(body: bytes) -> list[Payload]:
         at = _space.match(text, end).end()  # type: ignore[union-attr]
         if text[at : at + 1] == ",":
             at += 1
-        elif text[at : at + 1] not in ("]", "", "{"):  # what a lost comma parts is still whole
-            return [*payloads, Payload(UNREAD)]
+        elif not lost and text[at : at + 1] not in (
+            "]",
+            "",
+            "{",
+        ):  # a lost comma parts them as well
+            payloads.append(Payload(UNREAD))
+            lost = True
 
 
 # --- AWS event stream -------------------------------------------------------------------------

@@ -24,6 +24,9 @@ from streamnorm import (
     ToolCall,
     ToolCallStart,
 )
+from streamnorm.framing.lines import Lines
+from streamnorm.providers import PROGRAMS
+from streamnorm.sessions import Demultiplexer
 from tests.proof.readers import Reading, reader
 from tests.proof.talk import Said
 
@@ -77,8 +80,21 @@ def key_of(call: Any) -> str:
     return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
+def streams(wire: str, chunks: list[bytes], **options: Any) -> list[list[Event]]:
+    """What the engine tells: one stream, or one for each answer that a program printed."""
+    if wire not in PROGRAMS:
+        return [told(wire, chunks, **options)]
+    turns, framer = Demultiplexer(wire, seed=SEED, **options), Lines()
+    lines = [line for chunk in chunks for line in framer.feed(chunk)] + framer.rest()
+    answers: dict[int, list[Event]] = {}
+    for one in [*(t for line in lines for t in turns.feed(line)), *turns.close()]:
+        if one.stream is not None:
+            answers.setdefault(one.stream, []).extend(one.events)
+    return [answers[number] for number in sorted(answers)]
+
+
 def told(wire: str, chunks: list[bytes], **options: Any) -> list[Event]:
-    """What the engine tells."""
+    """What the engine tells of the first answer, which is all there is but on wires of programs."""
     pipe = Normalizer(wire, seed=SEED, **options)
     events: list[Event] = []
     for chunk in chunks:
@@ -118,25 +134,30 @@ def examine(
 ) -> Verdict:
     """All that is to be known about the engine and these bytes."""
     try:
-        events = told(wire, [body], **options)
+        answers, alone = heard(wire, [body], **options)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the pipe promises to raise nothing at all
         return Verdict([Find("raised", f"{type(error).__name__}: {str(error)[:200]}")])
-    reading = reader(wire)(body)
-    finds = [*misshapen(events), *invented(events, body, said, reading)]
-    if options.get("on_bad_event") == "skip" and not reading.calls:
-        # the reader skips nothing: it cannot say how often a damaged body repeats a call
-        finds = [find for find in finds if find.kind != "twice"]
+    reading, events = reader(wire)(body), [event for answer in answers for event in answer]
+    finds = [find for answer in (*answers, alone) for find in misshapen(answer)]
+    finds += [f for one in (events, alone) for f in invented(one, body, said, reading)]
     if dice is not None:
-        again = told(wire, chunked(dice, body), **options)
-        if again != events:
-            finds.append(Find("chunking", f"in chunks: {unlike(again, events)}"))
+        again, once = heard(wire, chunked(dice, body), **options)
+        for one, other in [*zip_longest(again, answers, fillvalue=[]), (once, alone)]:
+            if one != other:
+                finds.append(Find("chunking", f"in chunks: {unlike(one, other)}"))
     keys = Counter(key_of(e) for e in events if isinstance(e, ToolCall))
     was_said, was_read = Counter(map(key_of, said)), Counter(map(key_of, reading.calls))
     return Verdict(
         finds, keys.total(), (keys - was_said).total(), ((was_said & was_read) - keys).total()
     )
+
+
+def heard(wire: str, chunks: list[bytes], **options: Any) -> tuple[list[list[Event]], list[Event]]:
+    """All answers, and what one pipe alone tells of such a body."""
+    answers = streams(wire, chunks, **options)
+    return answers, told(wire, chunks, **options) if wire in PROGRAMS else answers[0]
 
 
 def unlike(some: list[Event], others: list[Event]) -> str:

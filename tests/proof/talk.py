@@ -23,11 +23,12 @@ class Raw(str):
 
 
 class Frame(NamedTuple):
-    """One event: its payload, the name beside it, and whether it is about a call."""
+    """One event: its payload, the name beside it, whether it is about a call, and its number."""
 
     payload: Any
     event: str = ""
     about: bool = False
+    number: int | None = None
 
 
 @dataclass
@@ -95,7 +96,8 @@ class Style:
         if self.framing != "sse":
             return (data + (end if self.framing == "lines" else "")).encode("utf-8", "replace")
         head = f"event:{self.space}{frame.event}{end}" if self.events and frame.event else ""
-        head += f"id:{self.space}7{end}" if self.ids else ""
+        if frame.number is not None or self.ids:
+            head += f"id:{self.space}{7 if frame.number is None else frame.number}{end}"
         for line in data.split("\n"):
             head += f"data:{self.space}{line}{end}"
         return (head + end).encode("utf-8", "replace")

@@ -19,6 +19,8 @@ NOTHING_TO_DO = {
     ("change_index", "ollama"),
     ("change_type", "gemini"), ("change_type", "ollama"), ("change_type", "bedrock"),
     ("change_type", "mistral"), ("wrong_event", "ollama"),
+    ("change_index", "codex"), ("wrong_event", "codex"), ("wrong_event", "claude_code"),
+    ("change_finish", "mistral_conversations"), ("finish_everywhere", "mistral_conversations"),
 }  # fmt: skip
 
 

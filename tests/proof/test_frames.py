@@ -13,7 +13,7 @@ from tests.proof.talk import Comment, Frame, Style
 def test_sse_by_the_book(end: str, bom: bytes) -> None:
     text = ': hi|event: x|data: {"a":|data:1}||id: 7|retry: 5|data|data: 2||: only a comment|||data:[DONE]||'
     body = bom + text.replace("|", end).encode()
-    assert sse(body) == [Payload({"a": 1}, "x"), Payload(2), Payload(UNREAD, "", "[DONE]")]
+    assert sse(body) == [Payload({"a": 1}, "x"), Payload(2, id="7"), Payload(UNREAD, "", "[DONE]")]
 
 
 def test_the_last_sse_event_counts_without_its_blank_line_if_it_is_whole() -> None:

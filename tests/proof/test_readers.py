@@ -16,7 +16,7 @@ import pytest
 
 from streamnorm import Finish, ToolCall
 from tests.proof.conversations import MAKERS, converse
-from tests.proof.judge import key_of, told
+from tests.proof.judge import key_of, streams
 from tests.proof.readers import WIRES, Heard, read
 from tests.proof.talk import Said, Talk
 
@@ -49,13 +49,13 @@ def test_the_reader_finds_exactly_what_an_undamaged_stream_says(wire: str) -> No
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_engine_tells_exactly_what_an_undamaged_stream_says(wire: str) -> None:
     for talk in talks(wire):
-        events = told(wire, [talk.body])
-        calls = [e for e in events if isinstance(e, ToolCall)]
+        answers = streams(wire, [talk.body])
+        calls = [e for answer in answers for e in answer if isinstance(e, ToolCall)]
         assert in_order([as_said(c) for c in calls]) == in_order(talk.said)
         sources = {c.id: c.provenance.id_source for c in calls}
         assert all(sources[s.id] == ("conflated" if s.conflated else "natural")
                    for s in talk.said if s.id)  # fmt: skip
-        assert isinstance(events[-1], Finish)
+        assert all(isinstance(answer[-1], Finish) for answer in answers)
 
 
 def as_said(call: ToolCall) -> Said:

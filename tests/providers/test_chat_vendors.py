@@ -129,7 +129,8 @@ def test_a_broken_one_has_no_result():
 
 
 @pytest.mark.parametrize(
-    ("code", "retryable"), [(1027, False), (1002, True), (1004, False), (1013, True), (2056, False)]
+    ("code", "retryable"),
+    [(1027, False), (1002, True), (1004, False), (1013, True), (2045, True), (2056, False)],
 )
 def test_a_status_other_than_zero_is_a_failure_with_its_code(code: int, retryable: bool):
     status = {"status_code": code, "status_msg": "no"}
@@ -168,6 +169,21 @@ def test_a_step_of_reasoning_that_is_said_again_is_told_once():
     events = told(chunk(reasoning_steps=[step]), chunk(reasoning_steps=[step, {"thought": "So."}]))
     assert [e.text for e in events if isinstance(e, ReasoningDelta)] == ["Where?", "So."]
     assert [e.output for e in events if e.kind == "tool_result"] == [{"search_results": [1]}]
+
+
+@pytest.mark.parametrize(("step", "asked", "came_out"), [
+    ({"fetch_url_content": {"contents": [{"url": "u"}]}}, {}, {"contents": [{"url": "u"}]}),
+    ({"execute_python": {"code": "1", "result": "1"}}, {"code": "1"}, {"result": "1"}),
+    ({"agent_progress": {"action": "click", "url": "u", "screenshot": "s"}},
+     {"action": "click", "url": "u"}, {"screenshot": "s"}),
+    ({"browser_agent": {"url": "u", "result": "Done."}}, {"url": "u"}, {"result": "Done."}),
+])  # fmt: skip
+def test_what_a_step_asked_for_is_its_arguments_and_the_rest_came_out(
+    step: dict[str, Any], asked: dict[str, Any], came_out: dict[str, Any]
+):
+    events = told(chunk(reasoning_steps=[step]), chunk("stop"))
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [asked]
+    assert [e.output for e in events if e.kind == "tool_result"] == [came_out]
 
 
 def test_a_step_that_nobody_knows_is_a_call_with_all_that_it_says_as_its_result():

@@ -344,3 +344,83 @@ def test_a_line_that_is_no_json_fails_the_answers_that_are_open():
     assert calls_of(events) == []
     assert isinstance(events[-1], Failed)
     assert events[-1].reason == "protocol"
+
+
+# --- what is said twice, and what is missing ------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [{}, {"uuid": "u1"}])
+def test_a_whole_line_that_is_said_twice_is_told_once(names):
+    call = assistant("m1", tool_use("a", command="x")) | names
+    ((_, events),) = told("claude_code", [call, call, result("a"), call, DONE])
+    assert [(c.id, c.arguments) for c in calls_of(events)] == [("a", {"command": "x"})]
+    assert broken_of(events) == []
+
+
+def test_text_and_results_of_a_line_that_is_said_twice_are_told_once():
+    said = assistant("m1", text("Hi."), tool_use("a")) | {"uuid": "u1"}
+    out = result("a") | {"uuid": "u2"}
+    ((_, events),) = told("claude_code", [said, said, out, out, DONE])
+    assert text_of(events) == "Hi."
+    assert sum(e.kind == "tool_result" for e in events) == 1
+
+
+def test_a_call_without_fragments_is_told_before_what_came_out_of_it_before_the_end():
+    lines = [start(), opened("a"), STOP, result("a"), DELTA, OVER]
+    ((_, events),) = told("claude_code", lines)
+    kinds = [e.kind for e in events]
+    assert kinds.index("tool_call") < kinds.index("tool_result")
+    assert [c.arguments for c in calls_of(events)] == [{}]
+
+
+def test_what_came_out_of_a_call_does_not_make_up_for_what_was_lost_of_it():
+    odd = event({"type": "content_block_delta", "index": 0, "delta": {"type": "new", "x": "y"}})
+    ((_, events),) = told(
+        "claude_code", [start(), opened("a"), odd, STOP, result("a"), DELTA, OVER]
+    )
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_a_copy_beside_pieces_whose_start_was_lost_is_not_told_again():
+    copy = assistant("m1", tool_use("a", command="x"))
+    lines = [opened("a"), piece('{"command":"x"}'), copy, STOP, DELTA, OVER, result("a")]
+    ((_, events),) = told("claude_code", lines)
+    assert [c.arguments for c in calls_of(events)] == [{"command": "x"}]
+    assert broken_of(events) == []
+
+
+def test_pieces_whose_start_was_lost_end_where_the_next_answer_begins():
+    lines = [opened("a"), piece('{"command":"x"}'), assistant("m1", tool_use("a", command="x")),
+             assistant("m2", text("Next.")), DELTA, OVER]  # fmt: skip
+    pipe = Normalizer("claude_code")
+    events = [e for line in lines for e in pipe.feed_payload(line)] + pipe.close()
+    assert calls_of(events) == []
+    assert isinstance(events[-1], Failed)
+
+
+@pytest.mark.parametrize("block", [
+    {"type": "tool_use", "id": "a", "name": "Bash"},
+    {"type": "tool_use", "id": "a", "name": "Bash", "input": None},
+    {"type": "tool_use", "id": "a", "name": "Bash", "input": 5},
+])  # fmt: skip
+def test_a_whole_block_that_does_not_say_its_input_is_no_call_without_arguments(block):
+    ((_, events),) = told("claude_code", [assistant("m1", block), DONE])
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_a_whole_block_beside_half_a_character_is_no_call_without_arguments():
+    lines = (assistant("m1", tool_use("\ud83d", command="x")), DONE)
+    pipe = Normalizer("claude_code")
+    events = pipe.feed("".join(json.dumps(line) + "\n" for line in lines).encode()) + pipe.close()
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_a_piece_of_an_agent_that_cannot_be_read_breaks_the_call_that_it_may_be_of():
+    lost = piece('"y"') | {"parent_tool_use_id": 7}
+    lines = [start(), opened("a"), piece('{"command":'), lost, piece("}"), STOP, DELTA, OVER, DONE]
+    ((_, events),) = told("claude_code", lines)
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]

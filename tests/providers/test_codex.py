@@ -230,3 +230,77 @@ def test_the_cost_of_a_turn_is_that_of_its_answers():
 
     events = one([begun, saved(SAID), count(9, 4), count(9, 4), count(12, 3), over])
     assert [e.input for e in events if e.kind == "usage"] == [7]
+
+
+# --- what is said twice, and what is missing ------------------------------------------------------
+
+COMMAND = {"command": "ls", "exit_code": 0}
+
+
+def nameless(line: Line) -> Line:
+    return {**line, "item": {k: v for k, v in line["item"].items() if k != "id"}}
+
+
+RAN = item("completed", "command_execution", **COMMAND)
+
+
+@pytest.mark.parametrize("lines", [[RUNS, RAN, RAN], [RUNS, RUNS, RAN]])
+def test_an_item_that_is_said_twice_is_one_call_and_one_result(lines):
+    events = one([BEGIN, *lines, END])
+    assert [c.arguments for c in calls_of(events)] == [{"command": "ls"}]
+    assert sum(e.kind == "tool_result" for e in events) == 1
+
+
+@pytest.mark.parametrize("lines", [
+    [nameless(RUNS), RAN],  # told when it is completed
+    [RUNS, nameless(RAN)],  # it is the one that runs
+    [nameless(RUNS), nameless(RAN)],
+    [nameless(item("updated", "command_execution", command="ls")), RAN],
+])  # fmt: skip
+def test_an_item_that_lost_its_id_is_still_one_call(lines):
+    events = one([BEGIN, *lines, END])
+    assert [c.arguments for c in calls_of(events)] == [{"command": "ls"}]
+    assert sum(e.kind == "tool_result" for e in events) == 1
+
+
+def test_items_without_ids_are_the_first_that_run_and_say_the_same():
+    two = [RUNS, item("started", "command_execution", "item_1", command="ls")]
+    events = one([BEGIN, *two, nameless(RAN), nameless(RAN), END])
+    assert [c.id for c in calls_of(events)] == ["item_0", "item_1"]
+    assert [e.id for e in events if e.kind == "tool_result"] == ["item_0", "item_1"]
+
+
+@pytest.mark.parametrize(("type_", "fields"), [
+    ("command_execution", {}),
+    ("command_execution", {"command": 5}),
+    ("file_change", {"changes": {}}),
+    ("mcp_tool_call", {"tool": "f"}),
+    ("mcp_tool_call", {"tool": "f", "arguments": "{}"}),
+    ("mcp_tool_call", {"arguments": {"a": 1}}),
+    ("collab_tool_call", {"tool": "f", "prompt": ["p"]}),
+    ("web_search", {}),
+    ("todo_list", {"items": "x"}),
+])  # fmt: skip
+def test_an_item_whose_input_or_name_is_missing_or_of_another_type_is_broken(type_, fields):
+    events = one([BEGIN, item("completed", type_, **fields), END])
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+def test_what_could_not_be_read_at_the_start_may_be_said_at_the_end():
+    events = one([BEGIN, item("started", "command_execution", command=5), RAN, END])
+    assert [c.arguments for c in calls_of(events)] == [{"command": "ls"}]
+
+
+@pytest.mark.parametrize("fields", [
+    {"type": "custom_tool_call", "name": "f"},
+    {"type": "custom_tool_call", "name": "f", "input": {}},
+    {"type": "computer_call"},
+    {"type": "local_shell_call", "action": 5},
+])  # fmt: skip
+def test_a_saved_item_without_its_input_is_no_call_without_arguments(fields):
+    over = happened("task_complete", turn_id="t")
+    lines = [happened("task_started", turn_id="t"), saved({"call_id": "c", **fields}), over]
+    events = one(lines)
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]

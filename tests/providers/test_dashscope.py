@@ -255,6 +255,91 @@ def test_words_that_all_is_well_are_no_error():
     assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{"a": 1}]
 
 
+def in_turn(*texts: str, again: bool) -> list[Any]:
+    """These texts as the arguments of one call; ``again``: each of them names it."""
+    named = {} if again else {"id": "", "function": {"name": ""}}
+    entries = [call(texts[0])] + [call(text) for text in texts[1:]]
+    for (entry,) in entries[1:] if not again else ():
+        entry |= {"id": "", "function": {**entry["function"], **named["function"]}}
+    payloads = [said(content="", tool_calls=entry) for entry in entries]
+    events = told(*payloads, said("tool_calls", content=""))
+    ends = [e for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    return [e.arguments if isinstance(e, ToolCall) else e.reason for e in ends]
+
+
+@pytest.mark.parametrize(
+    ("texts", "again", "whole"),
+    [
+        (['{"n":1', '{"n":12', '{"n":123}'], True, {"n": 123}),
+        (['{"n":', "1", "12", "123}"], False, {"n": 112123}),
+        (['{"n":', '{"n":', '{"n":1}'], True, {"n": 1}),  # an event without news
+        (['{"n":', '{"n":', "1}}"], False, {"n": {"n": 1}}),  # a piece that repeats the first
+        (['{"n":', '{"n":1}'], False, "invalid_json"),  # it is a piece, and all of them are no JSON
+        (['{"n":1', '{"m":2}'], True, "invalid_json"),
+        (['{"n":', '{"n":1', "}"], True, "conflict"),  # whole every time, and then a piece
+        (['{"n":', '{"n":1}', '{"n":'], True, {"n": 1}),  # an older one takes nothing back
+        (["", "{}", "{}"], True, {}),
+    ],
+)
+def test_arguments_are_whole_every_time_if_each_names_its_call_and_pieces_if_not(
+    texts: list[str], again: bool, whole: Any
+):
+    assert in_turn(*texts, again=again) == [whole]
+
+
+def test_another_id_in_the_place_of_a_call_that_goes_on_is_a_doubt_and_not_a_second_call():
+    one, other = call('{"a": 1}'), call('{"a": 1}', id="call_2")
+    events = told(said(content="", tool_calls=one), said("tool_calls", tool_calls=other))
+    assert not any(isinstance(e, ToolCall) for e in events)
+
+
+def test_the_id_of_a_call_in_another_place_is_not_told_a_second_time():
+    one, other = call('{"a": 1}', index=3), call('{"a": 1}')
+    events = told(said("length", content="", tool_calls=one), said("length", tool_calls=other))
+    assert sum(isinstance(e, ToolCall) for e in events) == 1
+
+
+# --- the numbers of events ------------------------------------------------------------------------
+
+
+def numbered(*numbers: Any) -> list[Any]:
+    """A call in three pieces and its end; how it ended, and the notes."""
+    texts = ('{"a":', "1", "}")
+    payloads = [said(content="", tool_calls=call(texts[0]))]
+    payloads += [said(content="", tool_calls=call(t, id="")) for t in texts[1:]]
+    for payload in payloads[1:]:
+        payload["output"]["choices"][0]["message"]["tool_calls"][0]["function"]["name"] = ""
+    payloads.append(said("tool_calls", content=""))
+    frames = [
+        (b"" if n is None else f"id:{n}\n".encode()) + b"event:result\n" + sse(payload)
+        for n, payload in zip(numbers, payloads, strict=True)
+    ]
+    events = run("dashscope", [b"".join(frames)])
+    return [e.kind for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(1, 2, 3, 4), (7, 8, 9, 10), (7, 7, 7, 7), (1, 1, 1, 1), (None,) * 4, ("a", "b", "c", "d"),
+     (5, 9, 2, 11), (1, None, 2, 3), (10**12,) * 4],
+)  # fmt: skip
+def test_numbers_that_go_up_by_one_and_ids_that_are_no_numbers_are_no_doubt(numbers: Any):
+    assert numbered(*numbers) == ["tool_call"]
+
+
+@pytest.mark.parametrize(
+    "numbers", [(1, 3, 4, 5), (1, 2, 4, 5), (1, 2, 3, 5), (7, 8, 8, 9), (1, 1, 2, 3), (1, 2, 1, 2)]
+)
+def test_a_hole_in_the_numbers_or_one_that_comes_twice_breaks_the_call(numbers: Any):
+    assert numbered(*numbers) == ["broken_tool_call"]
+
+
+def test_a_hole_before_a_call_is_none_of_its_own():
+    body = b"id:1\n" + sse(said(content="Hi")) + b"id:4\n"
+    body += sse(said("tool_calls", content="", tool_calls=call('{"a": 1}')))
+    assert [e.arguments for e in run("dashscope", [body]) if isinstance(e, ToolCall)] == [{"a": 1}]
+
+
 # --- the way back, and objects of the SDK ---------------------------------------------------------
 
 
@@ -276,3 +361,13 @@ def test_an_object_of_the_sdk_says_that_there_is_no_error():
     with normalize(payloads) as events:
         assert [event.kind for event in events] == ["stream_start", "text_delta", "finish"]
         assert events.provider == "dashscope"
+
+
+@pytest.mark.parametrize(("code", "passes"), [
+    ("Throttling.RateQuota", True), ("ModelServiceFailed", True), ("ModelServingError", True),
+    ("GatewayTimeout", True), ("DataInspectionFailed", False), ("Arrearage", False),
+    ("InvalidApiKey", False),
+])  # fmt: skip
+def test_a_code_of_the_vendors_list_says_whether_it_passes(code: str, passes: bool):
+    events = told({"code": code, "message": "No.", "request_id": "r"})
+    assert events[-1] == Failed("provider_error", "No.", passes, code)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer
+from streamnorm import Limits, Normalizer
 from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from tests.conftest import SEED, assert_well_formed, sse
 
@@ -85,6 +85,19 @@ def chat(*entries: Any, finish: Any = None, choice: Any = 0, **more: Any) -> Jso
 def said(**fields: Any) -> Json:
     """A chunk whose delta has these fields."""
     return {"choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
+
+
+def old(name: Any, text: Any) -> Json:
+    """A chunk that says a call, or a piece of one, in the old field."""
+    found = {"name": name, "arguments": text}
+    return said(function_call={k: v for k, v in found.items() if v is not None})
+
+
+def both(item: Json, name: Any, text: Any) -> Json:
+    """The same, with an entry of the new field beside it."""
+    chunk = old(name, text)
+    chunk["choices"][0]["delta"]["tool_calls"] = [item]
+    return chunk
 
 
 def entry(text: Any = None, index: Any = 0, **more: Any) -> Json:
@@ -532,9 +545,58 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "an id that is used again under another index, with a name": (
         (chat(named(WHOLE)), chat(named('{"to"', "b", "A", 1)), chat(entry(':"me"}', 1, id="A")), *STOP),
         [("pay", WHOLE), ("b", WHOLE)]),
-    "the id of another call wins over the index": (
+    "the id of another call wins over the index of one that is whole": (
         (chat(named(WHOLE)), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', 0, id="B")), *STOP),
         [("pay", WHOLE), ("b", WHOLE)]),
+    "an index of one call and the id of another: a piece of either": (
+        (chat(named('{"to"')), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', 0, id="B")),
+         chat(entry(':"me"}')), *STOP),
+        [("pay", "conflict!"), ("b", "conflict!")]),
+    "an index of one call and the id of another, where {} may go on": (
+        (chat(named("{}")), chat(named('{"to"', "b", "B", 1)), chat(entry(':"me"}', 0, id="B")), *STOP),
+        [("pay", "conflict!"), ("b", "conflict!")]),
+    "an index of one call and the id of another, and nothing said": (
+        (chat(named('{"to"')), chat(named(WHOLE, "b", "B", 1)), chat(entry(None, 0, id="B")),
+         chat(entry(':"me"}')), *STOP),
+        [("pay", WHOLE), ("b", WHOLE)]),
+    "arguments after the end of a call that was {}": (
+        (chat(named("{}")), chat(finish="tool_calls"), chat(entry(WHOLE)), *STOP), DOUBTED),
+    "arguments after {} and a reason that stands beside it": (
+        (chat(named("{}"), finish="stop"), chat(entry('{"to":'), finish="stop"),
+         chat(entry('"me"}'), finish="stop"), *STOP), PAID),
+    "a call in the old field and in the new one is one": (
+        (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), None, '"me"}'), *STOP),
+        [("pay", WHOLE)]),
+    "a call in both fields, written with other spaces": (
+        (both(named(WHOLE), "pay", '{"to": "me"}'), *STOP), [("pay", WHOLE)]),
+    "a call in both fields, of which the old one says only the name": (
+        (both(named(WHOLE), "pay", None), *STOP), [("pay", WHOLE)]),
+    "a call in both fields, of which the old one says no name": (
+        (both(named(WHOLE), None, WHOLE), *STOP), [("pay", WHOLE)]),
+    "the name of a call in both fields in pieces": (
+        (both(named("", "pa"), "pa", None), both(entry(None, function={"name": "y"}), "y", None),
+         both(entry(WHOLE), None, WHOLE), *STOP), [("pay", WHOLE)]),
+    "the name of a call in both fields again and again": (
+        (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), "pay", '"me"}'), *STOP), PAID),
+    "halves in both fields that are no copies": (
+        (both(named('{"to"'), "pay", '{"n"'), *STOP), [("pay", "invalid_json!"), ("pay", "conflict!")]),
+    "another call in the old field than in the new one": (
+        (both(named(WHOLE), "pay", '{"to":"you"}'), *STOP), [("pay", WHOLE), ("pay", "conflict!")]),
+    "another name in the old field than in the new one": (
+        (both(named(WHOLE), "b", WHOLE), *STOP), [("pay", WHOLE), ("b", "conflict!")]),
+    "half a copy in the old field": (
+        (both(named(WHOLE), "pay", '{"to":'), *STOP), [("pay", WHOLE), ("pay", "conflict!")]),
+    "the old field after the end of the new one": (
+        (chat(named(WHOLE)), chat(finish="tool_calls"), old("pay", WHOLE), *STOP), [("pay", WHOLE)]),
+    "the old field before the new one": (
+        (old("pay", WHOLE), chat(named(WHOLE)), *STOP), [("pay", "conflict!"), ("pay", WHOLE)]),
+    "the old field, told, before the new one": (
+        (old("pay", WHOLE), chat(finish="stop"), chat(named(WHOLE)), *STOP),
+        [("pay", WHOLE), ("pay", "conflict!")]),
+    "the old field in one choice and the new one in another": (
+        (old("pay", WHOLE), chat(named(WHOLE), choice=1), chat(finish="stop"),
+         chat(finish="stop", choice=1), DONE),
+        [("pay", WHOLE), ("pay", WHOLE)]),
     "several entries without an index keep their order": (
         (chat(named('{"to"', index=None), named('{"to"', "b", "B", None)),
          chat(entry(':"me"}', None), entry(':"you"}', None)), *STOP),
@@ -595,6 +657,41 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "the input ends without a word": ((chat(named(WHOLE)),), [("pay", "truncated!")]),
     "the input ends after a word": ((chat(named(WHOLE)), chat(finish="stop")), PAID),
 }  # fmt: skip
+
+
+def test_a_call_in_two_fields_is_noted_once():
+    pieces = (both(named('{"to":'), "pay", '{"to":'), both(entry('"me"}'), None, '"me"}'))
+    assert heard("openai_chat", *pieces, *STOP)[1] == {"call.said_twice": 1}
+
+
+@pytest.mark.parametrize(
+    ("limits", "failed"),
+    [
+        ({"arguments": len(WHOLE), "name": 3}, None),
+        ({"arguments": len(WHOLE) - 1}, "arguments"),
+        ({"name": 2}, "name"),
+    ],
+)
+def test_a_call_in_the_old_field_is_bounded_as_any_other(limits: Json, failed: str | None):
+    said = (
+        chat(named("{}", "p")),
+        old("pay", WHOLE[:5]),
+        old(None, WHOLE[5:]),
+        chat(finish="stop"),
+        DONE,
+    )
+    pipe = Normalizer("openai_chat", seed=SEED, limits=Limits(**limits))
+    end = [*pipe.feed(b"".join(map(sse, said))), *pipe.close()][-1]
+    assert (end.code if isinstance(end, Failed) else None) == failed
+
+
+def test_an_index_and_an_id_of_different_calls_are_noted():
+    pieces = (
+        chat(named(WHOLE)),
+        chat(named('{"to"', "b", "B", 1)),
+        chat(entry(':"me"}', 0, id="B")),
+    )
+    assert heard("openai_chat", *pieces, *STOP)[1] == {"call.index_reused": 1}
 
 
 @pytest.mark.parametrize("row", CHAT)
@@ -730,6 +827,18 @@ def final(text: str = WHOLE, **more: Any) -> Json:
 B_ADDED = r_item("added", place=1, id="it_2", call_id="B", name="b")
 B_DONE = r_item("done", WHOLE, 1, "it_2", "B", "b")
 
+CREATED: Json = {"type": "response.created", "response": {"id": "r"}}
+
+
+def searched(id: Any = "ws_1", place: int = 0) -> tuple[Json, Json]:
+    """A search of the provider's: its item has no id of the call."""
+    common = {"type": "web_search_call", "call_id": None, "name": None, "place": place, "id": id}
+    done = r_item("done", None, action={"query": "q"}, status="completed", **common)
+    return r_item("added", None, **common), done
+
+
+SEARCHED, NAMELESS = searched(), searched(id=None)
+
 RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a call is its fragments and its item closes it": (
         (r_item("added"), r_delta('{"to"'), r_delta(':"me"}'), r_item("done", WHOLE), r_over()), PAID),
@@ -807,6 +916,71 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a start said again after something came": (
         (r_item("added"), r_delta('{"to"'), r_item("added"), r_item("done", WHOLE), r_over()),
         [("pay", "conflict!"), ("pay", WHOLE)]),
+    "a hosted item that is added again after it was told": (
+        (*SEARCHED, *SEARCHED, r_over()), [("web_search", '{"query": "q"}')]),
+    "an item that is added again after it was told": (
+        (r_item("added"), r_item("done", WHOLE), r_item("added"), r_delta(WHOLE), r_item("done", WHOLE),
+         r_over()), PAID),
+    "a hosted item without an id in a place that was used is another": (
+        (*NAMELESS, *NAMELESS, r_over()), [("web_search", '{"query": "q"}')] * 2),
+    "a hosted item of another id in a place that was used is another": (
+        (*SEARCHED, *searched(id="ws_2"), r_over()), [("web_search", '{"query": "q"}')] * 2),
+    "a hosted item of one id in another place is another": (
+        (*SEARCHED, *searched(place=1), r_over()), [("web_search", '{"query": "q"}')] * 2),
+    "a call of another id in the item and the place of one that was told": (
+        (r_item("added"), r_item("done", WHOLE), r_item("added", call_id="B", name="b"),
+         r_item("done", WHOLE, call_id="B", name="b"), r_over()), [("pay", WHOLE), ("b", WHOLE)]),
+    "a final list that has the item that was done in the place of another": (
+        (*searched()[:1], *searched(id="ws_2")[1:],
+         r_over(*(searched(id=id)[1]["item"] | {"action": {"query": q}}
+                  for id, q in (("ws_1", "other"), ("ws_2", "q"))))),
+        [("web_search", '{"query": "q"}')]),
+    "a usual piece after all was said": (
+        (r_item("added"), r_delta('{"to"'), r_delta(':"me"}'), r_said(WHOLE), r_delta(" "),
+         r_item("done", ""), r_over()), DOUBTED),
+    "usual pieces after all was said": (
+        (r_item("added"), r_said(WHOLE), r_delta(" "), r_delta(" "), r_over()), DOUBTED),
+    "a piece after an item that closes nothing has said all": (
+        (r_item("added"), r_delta('{"to"'), r_delta(':"me"}'),
+         r_item("done", WHOLE, status="incomplete"), r_delta(" "), r_item("done", "", status="completed"),
+         r_over()), [("pay", "truncated!")]),
+    "a search without a field that says for what, where nothing was lost": (
+        (r_item("done", None, type="file_search_call", call_id=None, name=None), r_over()),
+        [("file_search", "{}")]),
+    "a search without a field that says for what, after a hole": (
+        (r_event("in_progress") | {"sequence_number": 1},
+         r_item("done", None, type="file_search_call", call_id=None, name=None) | {"sequence_number": 5},
+         r_over()), [("file_search", "conflict!")]),
+    "a search that a hole made doubtful, without a field that says for what": (
+        (r_item("added", None, type="file_search_call", call_id=None, name=None) | {"sequence_number": 1},
+         r_item("done", None, type="file_search_call", call_id=None, name=None) | {"sequence_number": 5},
+         r_over()), [("file_search", "conflict!")]),
+    "a search that a hole made doubtful, and that says for what": (
+        (r_item("added", None, type="file_search_call", call_id=None, name=None) | {"sequence_number": 1},
+         r_item("done", None, type="file_search_call", call_id=None, name=None, queries=["q"])
+         | {"sequence_number": 5}, r_over()), [("file_search", '{"queries":["q"]}')]),
+    "a response that ends under another id closes no call": (
+        (CREATED, r_item("added"), r_delta(WHOLE), r_over(id="r2")), DOUBTED),
+    "a response that ends under another id, and all was said": (
+        (CREATED, r_item("added"), r_said(WHOLE), r_over(id="r2")), DOUBTED),
+    "a response that ends under another id, and a call that was closed": (
+        (CREATED, r_item("added"), r_delta(WHOLE), r_item("done", WHOLE), r_over(final(), id="r2")), PAID),
+    "a response that ends under another id, and a closed call without arguments": (
+        (CREATED, r_item("added"), r_item("done", ""), r_over(id="r2")), DOUBTED),
+    "a response that ends under another id says no call for the first time": (
+        (CREATED, r_over(final(), id="r2")), DOUBTED),
+    "a response that ends under another id heals nothing": (
+        (CREATED, r_item("added"), r_delta(5), r_over(final(), id="r2")), DOUBTED),
+    "a response that ends under another id which began last": (
+        (CREATED, CREATED | {"response": {"id": "r2"}}, r_item("added"), r_delta(WHOLE), r_over(id="r2")),
+        PAID),
+    "a response that ends under another id, and only its progress says the first": (
+        (r_item("added"), r_delta(WHOLE), {"type": "response.in_progress", "response": {"id": "r"}},
+         r_over(id="r2")), DOUBTED),
+    "a response that ends without an id": (
+        (CREATED, r_item("added"), r_delta(WHOLE), r_over(id=None)), PAID),
+    "a response that began without an id": (
+        (CREATED | {"response": {}}, r_item("added"), r_delta(WHOLE), r_over()), PAID),
     "a text tool closed by its item": (
         (r_item("added", "", type="custom_tool_call"),
          r_event("custom_tool_call_input.delta", delta="ls"),
@@ -839,6 +1013,18 @@ RESPONSES: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "an item whose arguments are empty": ((r_item("done", ""), r_over()), [("pay", "")]),
     "[DONE] in place of the end": ((r_item("added"), r_delta(WHOLE), DONE), [("pay", "truncated!")]),
 }  # fmt: skip
+
+
+def test_a_type_that_never_says_an_input_is_whole_whatever_was_lost():
+    item = {"type": "structured_outputs", "id": "so_1", "output": {"n": 1}}
+    first = r_event("in_progress") | {"sequence_number": 1}
+    done = {
+        "type": "response.output_item.done",
+        "output_index": 0,
+        "item": item,
+        "sequence_number": 5,
+    }
+    assert told("azure_foundry", first, done, r_over()) == [("structured_outputs", "{}")]
 
 
 @pytest.mark.parametrize("row", RESPONSES)

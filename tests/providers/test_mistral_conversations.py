@@ -79,6 +79,11 @@ def test_a_refusal_in_the_words_of_the_chat_wire_is_one_here_too():
         ([piece(""), piece('{"b": 2}', tool_call_id="jklmnopqr")], [{"b": 2}]),  # its id changed
         ([piece("", tool_call_id=""), piece('{"a": 1}')], [{"a": 1}]),  # its id came late
         ([piece("", tool_call_id=None), piece('{"a": 1}')], [{"a": 1}]),
+        ([unsigned(""), piece('{"a": 1}')], [{"a": 1}]),  # all its ids came late
+        ([piece("{}"), unsigned(""), OTHER], [{}, {}]),
+        ([unsigned(""), piece('{"a": 1}', name="winds")], [{}, {"a": 1}]),
+        ([unsigned(""), piece(""), OTHER], [{}, {}]),
+        ([piece('{"a": 1}', confirmation_status=5)], [None]),  # who runs it?
         ([piece('{"a": "'), piece({}), piece('"}')], [None]),  # type: ignore[arg-type]
         ([piece({"a": 1}), piece({"b": 2})], [{"a": 1, "b": 2}]),  # type: ignore[arg-type]
         ([piece('{"a": 1'), unsigned(', "b": 2'), piece("}")], [None, None]),
@@ -168,6 +173,14 @@ def test_a_result_without_its_call_is_told_with_its_family():
     assert (result.call, result.output, result.family) == (None, {"n": 1}, "web-search")
 
 
+def test_an_execution_that_is_said_twice_is_one_call_and_one_result():
+    said = [started(arguments='{"q": 1}'), EXECUTED, EXECUTED]
+    for lines in (said, [*said[:2], *said[:2]]):
+        events = told(*lines, DONE)
+        assert [c.arguments for c in ends(events)] == [{"q": 1}]
+        assert sum(isinstance(e, ProviderToolResult) for e in events) == 1
+
+
 def test_tokens_of_connectors_are_read_by_the_model():
     usage = next(e for e in heard("connectors") if isinstance(e, Usage))
     assert (usage.input, usage.output, usage.raw["connector_tokens"]) == (7230, 31, 7112)
@@ -224,18 +237,43 @@ ENTERED = {"next_agent_id": "b", "next_agent_name": "B"}
         ([leaving(), entering(next_agent_id=5), entering()], [None]),
         ([leaving(previous_agent_name=["A"]), entering()], [None]),
         ([leaving()], [LEFT]),  # the client is to make it
+        ([leaving(), entering(id="other")], [None, None]),  # an end that may be its own
+        ([leaving(), {"type": "agent.handoff.don", "id": "h"}], [None]),
         ([leaving(id=None), entering(id=None)] * 2, [LEFT | ENTERED] * 2),
     ],
 )
 def test_a_handoff_is_one_call_and_has_both_its_halves(said: list[Any], whole: list[Any]):
     calls = ends(told(*said, DONE))
     assert [c.arguments if isinstance(c, ToolCall) else None for c in calls] == whole
-    assert [c.id for c in calls if c.id[:4] != "syn_"] == ["h"] * bool(said[0]["id"])
+    assert {c.id for c in calls if c.id[:4] != "syn_"} <= {"h", "other"}
+    assert (calls[0].id == "h") is bool(said[0]["id"])
 
 
 def test_a_handoff_that_is_said_again_is_no_doubt_for_others():
     handoff, call = ends(told(leaving(), entering(), piece('{"a": 1}'), entering(), DONE))
     assert (handoff.arguments, call.arguments) == (LEFT | ENTERED, {"a": 1})
+
+
+def chunk(**content: Any) -> dict[str, Any]:
+    return {"type": "message.output.delta", "content": content}
+
+
+def test_pictures_and_files_are_media_with_numbers_of_their_own_and_their_exact_bytes():
+    made = {"type": "tool_file", "file_id": "f", "file_type": "wav", "file_name": "a"}
+    other = made | {"file_id": "g"}
+    address = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    media = [
+        e for e in told(*(chunk(**c) for c in (made, other, address)), DONE) if e.kind == "media"
+    ]
+    assert [(m.part, m.mime_type, m.data, m.echo) for m in media] == [
+        (0, "audio/x-wav", None, made), (1, "audio/x-wav", None, other),
+        (2, "image/png", b"hi", address),
+    ]  # fmt: skip
+
+
+def test_an_address_that_cannot_be_read_is_passed_on_whole():
+    events = told(chunk(type="image_url", image_url=5), DONE)
+    assert [e.kind for e in events if e.kind in ("media", "unrecognized")] == ["unrecognized"]
 
 
 # --- the way back ---------------------------------------------------------------------------------

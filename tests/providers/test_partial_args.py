@@ -10,6 +10,7 @@ from tests.conftest import sse
 from tests.providers.streams import fate, heard
 
 A_IS_X = [{"jsonPath": "$.a", "stringValue": "x"}]
+B_IS_1 = [{"jsonPath": "$.b", "numberValue": 1}]
 FINISHED = ("finish", "tool_calls")
 DOUBTED = (["conflict"], ("finish", "stop"))
 
@@ -118,8 +119,25 @@ def test_with_ids_calls_may_be_told_side_by_side_and_a_piece_without_one_is_told
     assert told(first, second, bare, part(id="f"), part(id="g"))[0] == ["conflict"] * 2
 
 
-def test_a_named_part_without_a_promise_closes_the_call_of_that_name():
-    assert told(BEGUN, part(name="f")) == ([{"a": "x"}], FINISHED)
+def test_a_name_alone_closes_the_call_of_that_name_only_if_its_pieces_repeat_it():
+    more = part(name="f", partialArgs=B_IS_1, willContinue=True)
+    assert told(BEGUN, more, part(name="f")) == ([{"a": "x", "b": 1}], FINISHED)
+    # real servers say a call without arguments so: the first one was given up, or this is its end
+    assert told(BEGUN, part(name="f")) == (["conflict", "conflict"], ("finish", "stop"))
+    assert told(BEGUN, part(partialArgs=B_IS_1, willContinue=True), part(name="f"))[0] == (
+        ["conflict", "conflict"]
+    )
+
+
+def test_a_name_alone_and_a_promise_begin_a_call_even_where_pieces_repeat_the_name():
+    more = part(name="f", partialArgs=B_IS_1, willContinue=True)
+    again = part(name="f", willContinue=True)
+    assert told(BEGUN, more, again, part())[0] == ["conflict", "conflict"]
+
+
+def test_a_call_with_arguments_is_whole_after_one_that_was_given_up():
+    assert told(BEGUN, part(name="g", args={"n": 1}))[0] == ["conflict", {"n": 1}]
+    assert told(BEGUN, part(name="g"))[0] == ["conflict", "conflict"]  # or the values were its own
 
 
 def test_arguments_that_are_a_text_are_no_object():
@@ -127,8 +145,6 @@ def test_arguments_that_are_a_text_are_no_object():
 
 
 # --- what goes on, and what begins ----------------------------------------------------------------
-
-B_IS_1 = [{"jsonPath": "$.b", "numberValue": 1}]
 
 
 def test_a_part_that_only_promises_more_goes_on():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -166,7 +166,8 @@ def test_a_stream_without_bytes_is_a_take_without_chunks(tmp_path):
 
 lines = st.sampled_from(
     [b"data: 1", b": +0.5", b": +", b": keep-alive", b": streamnorm {}", b":", b": s", b"data: : +1",
-     b': streamnorm {"finished":true}', b"", b": streamnor", b"event: x", b"data: \xff", b" : +1"]
+     b': streamnorm {"finished":true}', b': streamnorm {"leg":2}', b"",
+     b": streamnor", b"event: x", b"data: \xff", b" : +1"]
 )  # fmt: skip
 endings = st.sampled_from([b"\n", b"\r", b"\r\n"])
 
@@ -189,6 +190,34 @@ def test_any_lines_in_any_chunking_are_read_back(tmp_path_factory, rows, last, d
     assert take.finished
     if wire.endswith((b"\n", b"\r")):  # for any reader of SSE the file says what the wire said
         assert data_of(file.read_bytes()) == data_of(wire)
+
+
+@pytest.mark.parametrize(
+    "first", [b"data: begin\n", b"[", b"\x00\x00\x01"], ids=["sse", "json", "aws"]
+)
+@given(
+    legs=st.lists(st.lists(st.tuples(lines, endings), max_size=4), min_size=2, max_size=4),
+    data=st.data(),
+)
+def test_any_lines_of_several_connections_are_read_back_each_for_itself(
+    tmp_path_factory, first, legs, data
+):
+    wires = [
+        b"".join(line + end for line, end in leg)[: data.draw(st.integers(0, 80))] for leg in legs
+    ]
+    wires[0] = first + wires[0]
+    tape = Recorder.open(tmp_path_factory.mktemp("takes"), provider="auto", seed="s", clock=clock())
+    for number, wire in enumerate(wires):
+        if number:
+            tape.leg()
+        for chunk in cut_up(wire, 9):
+            tape.chunk(chunk)
+    tape.close(finished=True)
+    take = read_take(tape.path)
+    edges = [0, *take.legs, len(take.wire)]
+    read_back = [take.wire[a:b] for a, b in pairwise(edges)]
+    assert [undisguised(leg) for leg in read_back] == [undisguised(wire) for wire in wires]
+    assert take.finished
 
 
 def data_of(body: bytes) -> list[bytes]:

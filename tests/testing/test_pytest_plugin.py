@@ -26,6 +26,14 @@ def test_a_server(stream_script, provider_server):
         assert server.requests[0].body == {"model": "m"}
     kept.append(one.url)
 
+def test_a_websocket(stream_script, provider_websocket):
+    client = pytest.importorskip("websockets.sync.client")
+    server = provider_websocket(turns(stream_script(say("Hi"))), "openai_responses", lanes=2)
+    with client.connect(server.url) as socket:
+        socket.send('{"type":"response.create","stream_id":"a"}')
+        assert json.loads(socket.recv())["stream_id"] == "a"
+    assert server.requests[0].body["stream_id"] == "a"
+
 def test_that_the_servers_are_closed():
     with pytest.raises(OSError):
         urllib.request.urlopen(kept[0], b"{}")
@@ -58,7 +66,7 @@ def test_the_fixtures_do_what_a_user_would_want(tmp_path):
     (tmp_path / "test_user.py").write_text(USER_TESTS.replace("TAKE", repr(str(take))))
     options = ("-q", "-W", "error", "-p", "streamnorm.pytest_plugin", "-p", "no:cacheprovider")
     done = run("-m", "pytest", *options, cwd=tmp_path)
-    assert "6 passed" in done.stdout, done.stdout + done.stderr
+    assert "7 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_fixtures_are_listed_with_what_they_do(tmp_path):

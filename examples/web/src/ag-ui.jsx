@@ -4,17 +4,20 @@ import { createRoot } from "react-dom/client";
 import { HttpAgent, buildResumeArray } from "@ag-ui/client";
 import { Approval } from "./approval.jsx";
 import { Composer } from "./composer.jsx";
+import { File } from "./file.jsx";
 import "./style.css";
 
 const API = "/api/ag-ui";
 const id = (location.hash ||= `#${crypto.randomUUID()}`).slice(1); // the thread outlives the page
-const kept = JSON.parse(sessionStorage.getItem(id) ?? '{"messages":[],"asked":[]}');
+const kept = JSON.parse(sessionStorage.getItem(id) ?? '{"messages":[],"asked":[],"media":[]}');
 
 function Chat() {
   const agent = useRef(null);
   const [messages, setMessages] = useState(kept.messages);
   const [asked, setAsked] = useState(kept.asked); // what the last run waits for
   const answers = useRef({}); // all of them go back together
+  const [media, setMedia] = useState(kept.media); // AG-UI tells them beside the messages
+  const made = useRef(kept.media);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState("");
 
@@ -24,6 +27,7 @@ function Chat() {
     const told = agent.current.subscribe({
       onMessagesChanged: ({ messages }) => setMessages([...messages]),
       onRunErrorEvent: ({ event }) => setError(event.message),
+      onCustomEvent: ({ event }) => event.name === "streamnorm.media" && setMedia((made.current = [...made.current, event.value])),
     });
     return () => told.unsubscribe();
   }, []);
@@ -37,7 +41,7 @@ function Chat() {
     setAsked(agent.current.pendingInterrupts);
     setBusy(false);
     const { messages, pendingInterrupts } = agent.current;
-    sessionStorage.setItem(id, JSON.stringify({ messages, asked: pendingInterrupts }));
+    sessionStorage.setItem(id, JSON.stringify({ messages, asked: pendingInterrupts, media: made.current }));
   }
 
   function send(text) {
@@ -58,6 +62,7 @@ function Chat() {
       {messages.map((message) => (
         <article key={message.id} className={message.role}>
           {typeof message.content === "string" && <p>{message.content}</p>}
+          {media.filter((medium) => medium.messageId === message.id).map((medium, at) => <Made key={at} medium={medium} />)}
           {message.toolCalls?.map((call) => (
             <section key={call.id} className="tool">
               <b>{call.function.name}</b>
@@ -74,6 +79,12 @@ function Chat() {
       <Composer busy={busy} onSend={send} onStop={halt} />
     </>
   );
+}
+
+function Made({ medium: { content, mimeType } }) {
+  if (!content) return <File url="" mediaType={mimeType ?? "?"} />; // it stays on the server
+  const { type, value, mimeType: its } = content.source;
+  return <File url={type === "data" ? `data:${its};base64,${value}` : value} mediaType={its} />;
 }
 
 createRoot(document.getElementById("root")).render(<Chat />);

@@ -5,6 +5,7 @@ import { useChat } from "@ai-sdk/react";
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import { Approval } from "./approval.jsx";
 import { Composer } from "./composer.jsx";
+import { File } from "./file.jsx";
 import "./style.css";
 
 const API = "/api/ai-sdk";
@@ -53,6 +54,7 @@ function Chat() {
 
 function Part({ part, onAnswer }) {
   if (part.type === "text") return <p>{part.text}</p>;
+  if (part.type === "file") return <File url={part.url} mediaType={part.mediaType} />;
   if (!part.type.startsWith("tool-") && part.type !== "dynamic-tool") return null;
   const name = part.toolName ?? part.type.slice("tool-".length);
   return (

@@ -42,7 +42,7 @@ export class Picker {
 
   group(provider, takes, all) {
     const details = h("details", { open: all || this.open.has(provider) },
-      h("summary", {}, h("span", {}, provider), h("span", { class: "tally" }, String(takes.length))),
+      h("summary", {}, h("span", {}, provider), takes[0].program ? h("span", { class: "kind" }, "program") : null, h("span", { class: "tally" }, String(takes.length))),
       h("ul", {}, takes.map((take) => this.row(take))));
     details.addEventListener("toggle", () => { if (details.open) this.open.add(provider); else this.open.delete(provider); });
     return details;

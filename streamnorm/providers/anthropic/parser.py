@@ -9,6 +9,7 @@ interleave. Server results come whole in ``content_block_start``. The end mark i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -238,6 +239,26 @@ class AnthropicParser(Parser):
         return [self._blocks[index]] if index in self._blocks else []
 
     # the hot kind first; the rare deltas have a table of their own
+
+    def run(self, datas: Iterator[bytes], out: Out) -> Any:
+        """As ``_block_delta`` for fragments of open calls, and for text while there are no calls:
+        written out, as a function call less per payload can be measured (``make bench``)."""
+        blocks = self._blocks
+        for p in map(self.decode, datas):
+            if type(p) is not BlockDelta:
+                return p
+            delta = p.delta
+            if type(delta) is Json:
+                call, text = blocks.get(p.index), delta.partial_json
+                if call is None or call.state is not OPEN or not text:
+                    return p
+                call.fragments.append(text)
+                out.append(ToolCallDelta(call.ordinal, text))
+            elif type(delta) is Text and delta.text and not blocks:
+                out.append(TextDelta(delta.text, p.index or 0))
+            else:
+                return p
+        return None
 
     def _block_delta(self, p: BlockDelta, out: Out) -> None:
         delta = p.delta

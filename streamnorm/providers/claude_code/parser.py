@@ -8,9 +8,11 @@
 
 One answer of the model is one stream, and this parser reads one. The program runs the tools itself,
 so calls run on the provider's side, and what came out of them is told in the stream of the answer that
-called: that is over when it has ended and all its calls are answered. A whole message that is said
-in partial ones as well is a copy. Without partial messages nothing says that an answer has ended, but
-the next thing that happens: another answer, a question of the user, the result.
+called: that is over when it has ended and all its calls are answered. What came out of a call that was
+closed says that it was whole. A whole message that is said in partial ones as well is a copy, and a line
+that is said twice (its ``uuid``, the id of its call) is told once. Without partial messages nothing says
+that an answer has ended, but the next thing that happens: another answer, a question of the user, the
+result.
 
 Whose an answer is stands in its lines: ``parent_tool_use_id`` (``agentId`` in a saved session) is the
 ``agent`` of each event; the main one has none. What else a line says is the program's own.
@@ -24,7 +26,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import Call, Evidence, Kind
+from ...core.calls import Call, Evidence, Kind, State
 from ...core.parser import (
     Failure,
     Handler,
@@ -42,6 +44,8 @@ from ...framing.lines import Lines
 from ..anthropic.parser import (
     CALLS,
     AnthropicParser,
+    BlockDelta,
+    BlockStart,
     BlockStop,
     MessageStart,
     MessageStop,
@@ -61,6 +65,7 @@ Out: TypeAlias = list[Event]
 class _Line(msgspec.Struct, gc=False):
     parent_tool_use_id: str | None = None
     agent_id: str | None = msgspec.field(default=None, name="agentId")
+    uuid: str | None = None
 
     @property
     def agent(self) -> str | None:
@@ -157,7 +162,7 @@ class ClaudeCodeParser(AnthropicParser):
         "at content_block_stop, or at its assistant line",
     )
     CALL_TEXTS = ("event.delta.partial_json",)
-    CALL_KEYS = ("event.index", "event.content_block", "message")
+    CALL_KEYS = ("event.index", "event.content_block", "message", "parent_tool_use_id", "agentId")
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "event.index": ("wire.shape_odd", even.integer)
     }
@@ -173,6 +178,7 @@ class ClaudeCodeParser(AnthropicParser):
         self._stopped = False  # … and they have ended
         self._next = 0  # the index of the next whole block
         self._answered: set[str] = set()
+        self._lines: set[str] = set()  # whole ones, by their names
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -200,8 +206,9 @@ class ClaudeCodeParser(AnthropicParser):
         if type(event) is MessageStart:
             if self._partial or self._whole:
                 self._end(cut=_NEXT)
-            self._partial, self._message = True, _id_of(event.message)
+            self._message = _id_of(event.message)
         self._agent, self._heard = p.agent, True
+        self._partial = self._partial or type(event) in _PIECES
         try:
             INNER[type(event)](self, event, out)
         finally:
@@ -248,7 +255,8 @@ class ClaudeCodeParser(AnthropicParser):
         id = _id_of(message)
         if self._is_next(id):
             self._end(cut=_NEXT)
-        if self._partial:
+        if self._partial or self._is_again(p):
+            self._message = self._message or id
             return  # a copy
         self._heard = self._whole = True
         since, self._message, self._agent = len(out), id or self._message, p.agent
@@ -262,6 +270,14 @@ class ClaudeCodeParser(AnthropicParser):
         if raw := first_text(message.get("stop_reason")):
             self.raw_reason, self.reason = raw, self.finish_reason(raw)
 
+    def _is_again(self, p: Assistant | User) -> bool:
+        """Was this very line heard before?"""
+        if p.uuid is None:
+            return False
+        again = p.uuid in self._lines
+        self._lines.add(p.uuid)
+        return again
+
     def _is_next(self, id: str | None) -> bool:
         """Is a line of this id, or of none, of the next answer?"""
         if id is None:
@@ -270,19 +286,33 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _blocks_of(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
         exact = _exact_blocks(bytes(raw))
+        if len(exact) < len(items_of(message.get("content"))):
+            self.calls.lossy = "half of a character of its message never came"
         for at, block in enumerate(items_of(message.get("content"))):
             text = exact[at] if at < len(exact) else b"{}"
+            if self._is_told(block):
+                continue
             self._start_block(block, text, self._next, out)
             self._give_nothing(block)
             self._block_stop(BlockStop(self._next), out)
             self._next += 1
         self.calls.lossy = ""
 
+    def _is_told(self, block: Any) -> bool:
+        """A call of this id was told before: that line was said once more."""
+        id = first_text(block.get("id")) if isinstance(block, dict) else None
+        told = id is not None and block.get("type") in CALLS and self.calls.by_id(0, id) is not None
+        if told:
+            self.scribe.note("call.start_repeated", call_id=id)
+        return told
+
     def _give_nothing(self, block: Any) -> None:
-        """A whole block says its whole input: none is all of it, too."""
+        """A whole block says its whole input: none is all of it, too. One that says none was damaged."""
         call = self._blocks.get(self._next)
         if call is not None and block.get("input") == {}:
             self._given.setdefault(call.ordinal, "{}")
+        elif call is not None and not block.get("input"):
+            self.calls.taint(call, "its block does not say its input")
 
     def _refused(self, p: Assistant, message: dict[str, Any]) -> None:
         """What the program says in the model's place: that it could not be asked."""
@@ -306,12 +336,17 @@ class ClaudeCodeParser(AnthropicParser):
             return
         if not results and not p.is_meta and self._whole:
             self._end()
+        if self._is_again(p):
+            return
         for block in results:
             self._result(block, out)
         if self._stopped and not self._unanswered():
             raise StreamOver
 
     def _result(self, block: dict[str, Any], out: Out) -> None:
+        call = self.calls.by_id(0, first_text(block.get("tool_use_id")) or "")
+        if call is not None and call.state is State.CLOSED:  # it waits for the end, but it was run
+            self.calls.end(call, "tool_calls", out)
         super()._result(block, out)
         self._replied = True
         self._answered.add(str(block.get("tool_use_id")))
@@ -368,6 +403,7 @@ class ClaudeCodeParser(AnthropicParser):
     }
 
 
+_PIECES = {MessageStart, BlockStart, BlockDelta, BlockStop}  # of an answer that comes in such
 _RETRYABLE = {"rate_limit", "server_error", "overloaded"}
 
 

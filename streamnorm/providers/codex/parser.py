@@ -10,18 +10,21 @@
 One turn of the program is one stream, and this parser reads one: standard output does not say where one
 answer of the model ends and the next begins. The program runs the tools itself, so calls run on the
 provider's side, and what came out of them is told behind them. An item of standard output says a call
-and what came out of it; a rollout has the items of the Responses wire, which are read by its parser.
-What the program says of itself beside the items repeats them, and is not read.
+and what came out of it, and is known by its id: without one it is read when it is completed, as nobody
+could tell then that it is the same. An input that is missing, or of another type, breaks its call.
+A rollout has the items of the Responses wire, which are read by its parser. What the program says of
+itself beside the items repeats them, and is not read.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from ...core.calls import Evidence, Kind
+from ...core.calls import Call, Evidence, Kind
 from ...core.parser import (
     Failure,
     Handler,
@@ -138,6 +141,7 @@ class Step(NamedTuple):
     output: tuple[str, ...]
     early: bool = False
     name_field: str = ""  # else it is called as its type
+    nullable: bool = False  # it may say that it has no arguments
 
     @property
     def item(self) -> Item:
@@ -148,14 +152,26 @@ class Step(NamedTuple):
 STEPS = (
     Step("command_execution", "local-shell", ("command",), ("aggregated_output", "exit_code"), True),
     Step("file_change", "apply-patch", ("changes",), ("status",)),
-    Step("mcp_tool_call", "mcp", ("arguments",), ("result", "error"), True, "tool"),
+    Step("mcp_tool_call", "mcp", ("arguments",), ("result", "error"), True, "tool", True),
     Step("collab_tool_call", "multi-agent", ("sender_thread_id", "receiver_thread_ids", "prompt"),
          ("agents_states",), True, "tool"),
     Step("web_search", "web-search", ("query", "action"), ()),
     Step("todo_list", "plan", ("items",), ()),
 )  # fmt: skip
+# What its fields are; one that is null is not there.
+_TYPES: dict[str, type] = {
+    "command": str, "changes": list, "arguments": dict, "sender_thread_id": str,
+    "receiver_thread_ids": list, "prompt": str, "query": str, "action": dict, "items": list,
+}  # fmt: skip
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
+_OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
+_FORMS: dict[str, tuple[type, ...]] = {
+    "input": (str,),
+    "code": (str,),
+    "object": (dict,),
+    "one of": (dict, list),
+}
 _THERE = tuple(tool._replace(runs_on="provider") for tool in TOOLS)
 # What the program adds to items of the wire.
 _ADDED = ("internal_chat_message_metadata_passthrough", "metadata")
@@ -185,8 +201,10 @@ class CodexParser(ResponsesParser):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._part = 0
-        self._steps: dict[str, Any] = {}  # calls by the id of their item
+        self._steps: dict[str, Call] = {}  # calls by the id of their item
         self._told: dict[int, dict[str, Any]] = {}  # what they were told with
+        self._alike: dict[Any, deque[Call]] = {}  # by their types, names and arguments
+        self._completed: set[int] = set()  # calls whose items are completed
         self._wrong: Failure | None = None  # what was said to be wrong, last
         self._total: Any = None
         self._tasked = False  # the program says when its turns begin and end; it did not always
@@ -212,15 +230,22 @@ class CodexParser(ResponsesParser):
     def _step_started(self, p: StepStarted, out: Out) -> None:
         item, _ = self.sound(p.item)
         step = _step_of(item)
-        if step is not None:
-            whole = step.early and bool(_given(item, step.arguments))
+        if step is not None and self._has_id(item):
+            whole = step.early and bool(_given(item, step.arguments)) and _is_said(step, item)
             self._call_of_step(step, item, p.item, out, whole=whole)
         self.calls.lossy = ""
+
+    def _has_id(self, item: Any) -> bool:
+        """Without an id nobody could tell that what is completed is what has started."""
+        has = first_text(item.get("id")) is not None
+        if not has:
+            self.scribe.note("wire.shape_odd", where="item.id")
+        return has
 
     def _step_updated(self, p: StepUpdated, out: Out) -> None:
         item, _ = self.sound(p.item)
         step = _step_of(item)
-        if step is not None:
+        if step is not None and self._has_id(item):
             call = self._call_of_step(step, item, p.item, out, whole=False)
             self.calls.progress(out, call, "updated", _given(item, (*step.arguments, *step.output)))
         self.calls.lossy = ""
@@ -234,18 +259,19 @@ class CodexParser(ResponsesParser):
             call = self._call_of_step(step, item, p.item, out, whole=True)
             output = _given(item, step.output)
             failed = item.get("status") in _FAILED or item.get("error") is not None
-            if step.output:
+            if step.output and call.ordinal not in self._completed:
                 self.calls.result(
                     out, output, id=call.id, family=step.family, call=call, is_error=failed
                 )
+            self._completed.add(call.ordinal)
         self.calls.lossy = ""
 
-    def _call_of_step(self, step: Step, item: Any, raw: Raw, out: Out, *, whole: bool) -> Any:
+    def _call_of_step(self, step: Step, item: Any, raw: Raw, out: Out, *, whole: bool) -> Call:
         id = first_text(item.get("id"))
-        call = self._steps.get(id or "")
         name = first_text(item.get(step.name_field) if step.name_field else step.type)
+        call = self._steps.get(id) if id else self._running(step, name, raw)
         if call is None:
-            name, kind = name or step.type, Kind(step.family, "provider", id_source="conflated")
+            kind = Kind(step.family, "provider", id_source="conflated")
             call = self.calls.open(out, kind, id=id, field="item.id", name=name, seen=item)
             server = item.get("server")
             call.echo = {"server": server} if server else None
@@ -254,14 +280,25 @@ class CodexParser(ResponsesParser):
         else:
             self.calls.hear(call, out, name=name)
         if whole and not call.fragments:
+            if not _is_said(step, item):
+                self.calls.taint(call, "its input is missing, or of another type")
             self._told[call.ordinal] = _given(item, step.arguments)
-            self.calls.append(call, _arguments(step, raw), out)
+            text = _arguments(step, raw)
+            self._alike.setdefault((step.type, name, text), deque()).append(call)
+            self.calls.append(call, text, out)
             self.calls.close(call, out)
         elif whole:
             self._compare(call, _given(item, step.arguments))
         return call
 
-    def _compare(self, call: Any, said: dict[str, Any]) -> None:
+    def _running(self, step: Step, name: str | None, raw: Raw) -> Call | None:
+        """The first call that says just this, and is not completed yet."""
+        alike = self._alike.get((step.type, name, _arguments(step, raw)), deque())
+        while alike and alike[0].ordinal in self._completed:
+            alike.popleft()
+        return alike[0] if alike else None
+
+    def _compare(self, call: Call, said: dict[str, Any]) -> None:
         """A call that was told as it started ran as it was completed; what was empty may be filled."""
         told = self._told[call.ordinal]
         if any(value and field in said and said[field] != value for field, value in told.items()):
@@ -312,6 +349,16 @@ class CodexParser(ResponsesParser):
             self._answered = item.get("type") == "message"
             self._part += 1
         self.calls.lossy = ""
+
+    def _call_item(
+        self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
+    ) -> None:
+        """Nothing restates an item here: what is missing of it, or of another type, is lost."""
+        form, *fields = tool.said
+        kinds = _FORMS.get(form, ()) if tool.type in _OF_CLIENTS else ()
+        if kinds and not any(isinstance(item.get(field), kinds) for field in fields):
+            self.calls.lossy = "its input is missing, or of another type"
+        super()._call_item(call, tool, item, raw, index, out)
 
     def _event_msg(self, p: EventMsg, out: Out) -> None:
         handler = EVENTS.get(str(p.payload.get("type")))
@@ -401,6 +448,13 @@ EVENTS: dict[str, Handler] = {
 
 def _step_of(item: Any) -> Step | None:
     return _STEPS.get(str(item.get("type"))) if isinstance(item, dict) else None
+
+
+def _is_said(step: Step, item: dict[str, Any]) -> bool:
+    """Is its input there, and each field of its type?"""
+    fits = all(isinstance(item.get(f), (_TYPES[f], type(None))) for f in step.arguments)
+    none = step.nullable and step.arguments[0] in item
+    return fits and (none or any(item.get(f) is not None for f in step.arguments))
 
 
 def _given(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:

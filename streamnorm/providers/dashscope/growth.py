@@ -7,13 +7,17 @@ again word for word, or only repeats the first, may be either: it and all that f
 order, until something decides. The last event does: it says the whole text again, or nothing.
 
 Rule: nothing is told twice, nothing that came is dropped, nothing is told before what came before it.
+
+Of arguments more is known: in pieces, only the first one names its call; whole ones name it every time.
+So a text that goes on from the one before it is whole if it is named, and a piece if it is not. One that
+fits neither is a doubt, and a call that is in doubt is never told as whole (``Arguments``).
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["Growth", "News"]
+__all__ = ["Arguments", "Growth", "News"]
 
 News: TypeAlias = list[tuple[Any, str]]  # places, and what is new there
 
@@ -95,3 +99,39 @@ class Growth:
 def _repeats(text: str, first: str) -> bool:
     """Is it the first text, over and over?"""
     return (first * (len(text) // len(first) + 1)).startswith(text)
+
+
+class _Said(NamedTuple):
+    """What was said of a call's arguments so far; ``whole``: they come whole. None: not known yet."""
+
+    id: str | None
+    text: str
+    whole: bool | None = None
+
+
+class Arguments:
+    """The arguments of calls, by their places."""
+
+    def __init__(self) -> None:
+        self._said: dict[Any, _Said] = {}
+
+    def news(self, place: Any, id: str | None, text: str, *, named: bool) -> str | None:
+        """What a text adds to those before it; None: it is neither a piece nor the whole of them."""
+        said = self._said.get(place)
+        if said is None or (id and said.id and id != said.id):  # another call
+            self._said[place] = _Said(id, text)
+            return None if said and said.text and text.startswith(said.text) else text  # or is it?
+        goes_on = named and text.startswith(said.text)
+        whole = said.whole
+        if whole is None and said.text and text:
+            whole = goes_on
+        if not whole:
+            held = "" if whole is False else said.text + text  # pieces are looked at no more
+            self._said[place] = _Said(said.id or id, held, whole)
+            return text
+        if goes_on:
+            self._said[place] = _Said(said.id or id, text, whole)
+            return text[len(said.text) :]
+        return (
+            "" if named and said.text.startswith(text) else None
+        )  # an older one takes nothing back

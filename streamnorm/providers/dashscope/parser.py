@@ -5,9 +5,15 @@
     {output: {text, finish_reason}, usage, request_id}           the older form
     event: error, {code, message, request_id}
 
-Messages have the shape of Chat's, and their calls are found as there (``ChatParser``). A text and its
-arguments come in pieces, or whole with every event (``incremental_output``): see ``growth``. A reason
-stands with every event, the text "null" until the last one; there is no other end mark.
+Messages have the shape of Chat's, and their calls are found as there (``ChatParser``). A reason stands
+with every event, the text "null" until the last one; there is no other end mark.
+
+Texts and arguments come in pieces, or whole with every event (``incremental_output``). The request says
+which, and no answer repeats it, so it is told by what comes (``growth``). For texts that is a guess where
+pieces happen to go on from one another ("1", "12", "123" are read as one that grows). For arguments it is
+not: whole ones name their call every time, pieces do not, and a call whose texts fit neither is broken.
+
+Events are numbered in the field ``id``: a hole breaks the calls that are open (``numbering``).
 """
 
 from __future__ import annotations
@@ -31,9 +37,11 @@ from ...core.parser import (
 )
 from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Usage
-from ..openai_chat.entries import FullEntry, said
+from ...framing import Framer
+from ..openai_chat.entries import Choice, FullEntry, said
 from ..openai_chat.parser import ChatParser
-from .growth import Growth, News
+from .growth import Arguments, Growth, News
+from .numbering import Numbered, Numbers, parted
 
 __all__ = ["ITEMS", "PARSER", "DashScopeParser"]
 
@@ -107,9 +115,10 @@ ITEMS = (
     Item("role=tool", "function", "output", "client", "natural", "tool_call_id", "content",
          "tool_call_id", "request only"),
 )  # fmt: skip
-# How codes begin of errors that pass.
+# How codes begin of errors that pass: those of 429, 500, 503 and 504 in "Error codes" of Alibaba Cloud's Model
+# Studio, and in ``ErrorCode`` of its SDK.
 RETRYABLE = {"Throttling", "InternalError", "ServiceUnavailable", "SystemError", "RequestTimeOut",
-             "ModelServingError", "ModelUnavailable"}  # fmt: skip
+             "ModelServiceFailed", "ModelServingError", "ModelUnavailable", "GatewayTimeout"}  # fmt: skip
 # What stands where an error would, and is none.
 WELL = {"", "200", "ok", "success"}
 CACHED = (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",))
@@ -148,6 +157,12 @@ class DashScopeParser(ChatParser):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._growth = Growth()
+        self._arguments = Arguments()
+        self._numbers = Numbers()
+
+    @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return super().framer(start, limit) if start == "json" else Numbered(limit)
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -174,6 +189,13 @@ class DashScopeParser(ChatParser):
         return super().calls_named(
             {"choices": [{"index": 0, **part, "delta": part.get("message")} for part in heard]}
         )
+
+    def hear(self, data: bytes, event: str, out: Out) -> None:
+        name, number = parted(event)
+        if number is not None and not self._numbers.go_on(number):
+            self.scribe.note("wire.gap", number=number)
+            self.calls.taint_open("events of the stream are missing, or came twice")
+        super().hear(data, name, out)
 
     def _answer(self, p: Answer, out: Out) -> None:
         output = p.output or Output()
@@ -211,7 +233,35 @@ class DashScopeParser(ChatParser):
         if rest:
             self._content(number, rest, out)
         if message.tool_calls:
-            self._choice(number).hear(message.tool_calls, out, objects=self.even_objects)
+            self._hear_calls(number, message.tool_calls, out)
+
+    def _hear_calls(self, number: int, entries: list[FullEntry], out: Out) -> None:
+        choice, indexes = self._choice(number), list[int]()
+        for entry in entries if not self.even_objects else ():
+            function = entry.function
+            if entry.index is None or function is None:
+                continue
+            id, name, text = said(entry.id), said(function.name), function.arguments or ""
+            place, named = (number, entry.index), bool(id or name)
+            function.arguments = self._arguments.news(place, id, text, named=named)
+            if function.arguments is None or self._is_elsewhere(choice, id, entry.index):
+                indexes.append(entry.index)
+        doubted = [choice.by_index.get(index) for index in indexes]
+        choice.hear(entries, out, objects=self.even_objects)
+        for call in (*doubted, *(choice.by_index.get(index) for index in indexes)):
+            if call is not None:
+                self.calls.taint(call, "its arguments are neither pieces nor whole every time")
+        for call in (choice.by_index.get(entry.index or 0) for entry in entries):
+            if (
+                call is not None and call.latches
+            ):  # a piece that begins as what came before it is a piece all the same
+                self.calls.as_pieces(call)
+
+    def _is_elsewhere(self, choice: Choice, id: str | None, index: int) -> bool:
+        """Is this the id of a call in another place? Then nobody can say which of both is meant."""
+        known = self.calls.by_id(choice.number, id) if id else None
+        held = choice.by_index.get(index)
+        return known not in (None, held) and known in choice.by_index.values()
 
     def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:
         for place, new in (((ReasoningDelta, number), thought), ((TextDelta, number), text)):

@@ -50,7 +50,8 @@ class Told:
     """
 
     __slots__ = (
-        "_in_string", "_levels", "_steps", "_where", "call", "ordered", "promised", "restated", "values",
+        "_in_string", "_levels", "_steps", "_where", "call", "ordered", "promised", "repeats",
+        "restated", "values",
     )  # fmt: skip
 
     def __init__(self, call: Call) -> None:
@@ -58,6 +59,7 @@ class Told:
         self.values: list[tuple[Path, str, bool]] = []
         self.ordered = True
         self.promised: set[Path] = set()  # values that are said to go on
+        self.repeats = False  # its pieces say its name again
         self.restated = ""  # all arguments at once, beside or after the values
         self._levels: list[_Level] = []
         self._steps: list[Step] = []  # that lead into the levels after the first

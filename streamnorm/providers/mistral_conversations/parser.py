@@ -7,8 +7,9 @@
     handoff   = agent.handoff.started(id) -> agent.handoff.done(id)
 
 A function call says its id and name with every piece, and has no closing mark: the end of the response
-closes it. What the provider runs itself is closed, and answered, by ``tool.execution.done``. There is no
-word for how a response ended. Who speaks is an agent's id; a handoff says who is next.
+closes it. What the provider runs itself is closed, and answered, by ``tool.execution.done``. An entry that
+is over is told once, however often it is said. There is no word for how a response ended. Who speaks is
+an agent's id; a handoff says who is next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import msgspec
 
 from ...core import even
 from ...core.calls import FUNCTION, Call, Evidence, Kind, State
+from ...core.media import Shown
 from ...core.parser import (
     Decode,
     Failure,
@@ -36,7 +38,8 @@ from ...core.parser import (
     first_text,
 )
 from ...core.row import Item
-from ...events import Citation, Event, Media, ReasoningDelta, TextDelta, Usage
+from ...events import Citation, Event, ReasoningDelta, TextDelta, Usage
+from ...text.media import UNTOLD
 from ...text.written import json_text
 
 __all__ = ["HANDOFF", "ITEMS", "PARSER", "ConversationsParser"]
@@ -179,7 +182,8 @@ _NO_ID = ("", "null")
 _MISNAMED = ("input", "args", "parameters")  # arguments elsewhere: here they may be the text …
 _NOTHING = (b'""', b"null")  # … where there is none
 _BRACES = "{} \t\r\n"  # all that there is of an empty object
-_OF_NO_CALL = ("message.", "conversation.", "agent.")  # how kinds begin that bring no arguments
+_OF_NO_CALL = ("message.", "conversation.")  # how kinds begin that bring no arguments …
+_OF_HANDOFFS = "agent."  # … or none but those of handoffs
 
 
 def _kind(name: str | None) -> Kind:
@@ -218,7 +222,7 @@ class ConversationsParser(Parser):
         "at the end; what the provider runs, at tool.execution.done",
     )
     CALL_TEXTS = ("arguments",)
-    CALL_KEYS = ("tool_call_id", "id", *HANDED)
+    CALL_KEYS = ("tool_call_id", "id", "confirmation_status", *HANDED)
     CALL_WORDS = (b'"arguments"', b'"tool_call_id"')
     ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
@@ -230,6 +234,8 @@ class ConversationsParser(Parser):
         super().__init__(*args)
         self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
         self._executed: dict[str, Call] = {}
+        self._bare: Call | None = None  # the one that has a name, and neither an id nor text yet
+        self._answered: set[int] = set()  # executions whose results were told
         self._handoffs: dict[str, _Handed] = {}
         self._parts: dict[tuple[int | None, int | None], int] = {}
         self._agent: str | None = None  # who was handed the conversation
@@ -258,11 +264,14 @@ class ConversationsParser(Parser):
         super().unknown(payload, why, out)
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
-        if str(payload.get("type")).startswith(_OF_NO_CALL):
+        kind = str(payload.get("type"))
+        if kind.startswith(_OF_NO_CALL):
             return []
         keys = {key for name in ("tool_call_id", "id") if isinstance(key := payload.get(name), str)}
-        held = (self._functions, self._executed)
-        return [calls[key] for calls in held for key in keys if key in calls] or None
+        handed = {key: held.call for key, held in self._handoffs.items()}
+        held = (self._functions, self._executed, handed)
+        named = [calls[key] for calls in held for key in keys if key in calls]
+        return named or (list(handed.values()) if kind.startswith(_OF_HANDOFFS) else None)
 
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
@@ -291,6 +300,9 @@ class ConversationsParser(Parser):
         kind = str(said.get("type", "text"))
         if (say := CHUNKS.get(kind)) is not None:
             say(said, voice, out)
+        elif (shown := MEDIA.get(kind)) is not None:
+            place = said.get("file_id") or said.get(kind)  # each is whole: no other goes on with it
+            self.show(out, shown(said), place=str(place), agent=voice.agent)
         elif chunk is not None:
             super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
 
@@ -306,10 +318,11 @@ class ConversationsParser(Parser):
             id = None if p.tool_call_id in _NO_ID else p.tool_call_id
             self.calls.hear(call, out, id=id, field=_ID, name=p.name)
         elif ids:
-            call = self._begin(p, out)
+            call = self._unnamed_yet(p, out) or self._begin(p, out)
         elif p.name:
             others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
+            self._bare = None if p.arguments else call
             if others and not (_begins(p.arguments) and all(map(self.calls.is_whole, others))):
                 self._doubt_whose([*others, call])
         else:
@@ -319,6 +332,15 @@ class ConversationsParser(Parser):
         if p.arguments:
             grow = self.calls.merge_object if self.even_objects else self.calls.append
             grow(call, p.arguments, out)
+
+    def _unnamed_yet(self, p: Function, out: Out) -> Call | None:
+        """The ids of the one call that has a name, and neither an id nor text, came late."""
+        call, self._bare = self._bare, None
+        if call is None or call.fragments or p.name not in (None, "", call.name):
+            return None
+        id = None if p.tool_call_id in _NO_ID else p.tool_call_id
+        self.calls.hear(call, out, id=id, field=_ID)
+        return call
 
     def _doubt_whose(self, calls: list[Call]) -> None:
         for call in calls:
@@ -338,6 +360,8 @@ class ConversationsParser(Parser):
 
     def _execution_start(self, p: ExecutionStart, out: Out) -> None:
         held = self._executed.get(p.id or "")
+        if p.id and held is not None and held.state is State.OVER:
+            return self.scribe.note("call.start_repeated", call_id=held.id)
         if not self.calls.restarts(held, p.id, p.name, out):
             agent = p.agent_id or self._agent
             self._executed[p.id or ""] = self.calls.open(
@@ -365,6 +389,9 @@ class ConversationsParser(Parser):
             if not call.fragments:
                 self.calls.append(call, "{}", out)  # it is over, and was run without any
             self.calls.close(call, out)
+            if call.ordinal in self._answered:
+                return
+            self._answered.add(call.ordinal)
         family = _kind(p.name).family
         self.calls.result(
             out, p.info, id=p.id, family=family, call=call, echo={"info": p.info} if p.info else {}
@@ -403,7 +430,8 @@ class ConversationsParser(Parser):
         held = self._handoffs.get(p.id or "")
         if held is None:
             held = self._hand(p.id, {}, self._agent, p, out)
-            self.calls.taint(held.call, "its beginning never came")
+            for other, _ in self._handoffs.values():  # it may be the end of any of them
+                self.calls.taint(other, "an end came that is of no beginning")
         call, said = held
         ending = {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
         if call.state < State.CLOSED:
@@ -493,20 +521,18 @@ def _reference(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
     out.append(Citation(voice.part, chunk))
 
 
-def _address(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+def _address(chunk: dict[str, Any]) -> Shown:
     said = chunk.get(chunk["type"])
     url = first_text(said.get("url") if isinstance(said, dict) else said)
-    type_ = guess_type(url or "")[0] or "application/octet-stream"
-    out.append(Media(voice.part, type_, None, url, 0, chunk, voice.agent))
+    type_ = guess_type(url)[0] if url else None
+    return Shown(f"content/{chunk['type']}", chunk, None, url, type_, echo=chunk)
 
 
-def _file(chunk: dict[str, Any], voice: _Voice, out: Out) -> None:
+def _file(chunk: dict[str, Any]) -> Shown:
     """A file that a tool has made: it is fetched by its id."""
     name = first_text(chunk.get("file_name")) or f"file.{chunk.get('file_type')}"
     type_ = guess_type(name)[0] or guess_type(f"file.{chunk.get('file_type')}")[0]
-    out.append(
-        Media(voice.part, type_ or "application/octet-stream", None, None, 0, chunk, voice.agent)
-    )
+    return Shown("content/tool_file", chunk, type=type_, usually=UNTOLD, echo=chunk)
 
 
 CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
@@ -514,6 +540,8 @@ CHUNKS: dict[str, Callable[[dict[str, Any], _Voice, Out], None]] = {
     "thinking": _thinking,
     "reference": _reference,
     "tool_reference": _reference,
+}
+MEDIA: dict[str, Callable[[dict[str, Any]], Shown]] = {
     "image_url": _address,
     "document_url": _address,
     "tool_file": _file,

@@ -7,14 +7,16 @@ one choice and decides. Rule: a name is never a key, and no two calls are ever t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.calls import FUNCTION, Call, Calls, Kind, State
 from ...core.parser import Payload
 from ...core.row import Item
 from ...events import Event, FinishReason
+from ...limits import LimitReached, Limits
 from ...notes import Scribe
+from ...text.exact import Refused, parse
 
 __all__ = [
     "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "STEPS", "Choice", "Entry", "FullEntry", "FullFunction",
@@ -89,14 +91,15 @@ BUILTIN = "builtin_function"  # the type of an entry that calls a function of th
 # What it is called -> its kind; any other is a server tool like all others.
 _BUILTIN = {"$web_search": Kind("web-search", "provider")}
 _OTHER = Kind("builtin-tool", "provider")
-# What is run in a step of reasoning -> its family, and the fields that were asked for.
+# What is run in a step of reasoning -> its family, and the fields that were asked for; all others came
+# out. After ``ReasoningStep`` of Perplexity's own SDK (perplexityai, ``ChatMessageOutput``).
 STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "web_search": ("web-search", ("search_keywords",)),
-    "fetch_url_content": ("web-fetch", ("urls",)),
+    "fetch_url_content": ("web-fetch", ()),
     "execute_python": ("code-execution", ("code",)),
     "file_attachment_search": ("file-search", ("attachment_urls",)),
-    "agent_progress": ("browser", ("action", "thought", "url")),
-    "browser_agent": ("browser", ("action", "thought", "url")),
+    "agent_progress": ("browser", ("action", "url")),
+    "browser_agent": ("browser", ("url",)),
     "browser_tool_execution": ("browser", ("tool",)),
 }
 
@@ -119,12 +122,44 @@ class Said(NamedTuple):
     of: int
 
 
+class Copy:
+    """A call that the old field says where the new one says calls, too: heard, and not begun."""
+
+    __slots__ = ("_limits", "_size", "fragments", "name")
+
+    def __init__(self, limits: Limits) -> None:
+        self.name = ""
+        self.fragments: list[str] = []
+        self._limits, self._size = limits, 0
+
+    def hear(self, name: str | None, text: str | None) -> None:
+        if name:
+            self.name = name if name.startswith(self.name) else self.name + name
+        if text:
+            self.fragments.append(text)
+            self._size += len(text)
+        if len(self.name) > self._limits.name:
+            raise LimitReached("name", self._limits.name)
+        if self._size > self._limits.arguments:
+            raise LimitReached("arguments", self._limits.arguments)
+
+    def is_among(self, calls: Iterable[Call]) -> bool:
+        """Does one of these say the same? Where the copy says no name or no text it says nothing else."""
+        text = "".join(self.fragments)
+        value = _value(text)
+        return any(
+            self.name in ("", call.name)
+            and (text in ("", call.raw) or (value is not None and _value(call.raw) == value))
+            for call in calls
+        )
+
+
 class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_scribe", "beside", "builtin", "by_index", "executed", "functions", "last", "legacy",
-        "number", "raw_reason", "reason", "row", "spoke",
+        "_calls", "_scribe", "beside", "builtin", "by_index", "copy", "executed", "functions", "last",
+        "legacy", "number", "raw_reason", "reason", "row", "spoke",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -135,6 +170,7 @@ class Choice:
         self.row: list[Call] = []  # the calls of the last chunk that had several entries
         self.last: Call | None = None
         self.legacy: Call | None = None
+        self.copy: Copy | None = None  # what ``function_call`` says beside ``tool_calls``
         self.executed: dict[int, Call] = {}
         self.builtin = False  # it calls a function of the provider's own
         self.reason: FinishReason | None = None
@@ -197,14 +233,19 @@ class Choice:
             self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
 
     def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
-        """Can this be the same call? Text has no closing brace: after the end it is none of it."""
+        """Can this be the same call?"""
         of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
         if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
             self._calls.taint(call, "it is said to be of two kinds")
-        elif it.text and self.reason is not None and call.kind is CUSTOM:
+        elif it.text and self.reason is not None and self._is_over(call):
             self._calls.taint(call, "text came for it after the end")
         if it.text:
             self._goes_on()
+
+    def _is_over(self, call: Call) -> bool:
+        """Text has no closing brace, and {} may stand for what is to come: after a word for the end
+        nothing is of it, unless that stood beside a piece, as it then may stand on every chunk."""
+        return call.kind is CUSTOM or (not self.beside and self._calls.may_go_on(call))
 
     def _goes_on(self) -> None:
         """Some say a normal reason on every chunk or after each call: what follows needs its own."""
@@ -237,6 +278,42 @@ class Choice:
             for call in open:
                 self._calls.taint(call, "a piece came that does not say of which call it is")
 
+    def _doubt_both(self, held: Call, known: Call, it: Said) -> None:
+        """Its index names one call and its id another: what it says may be of either, unless the one
+        of the index is whole and cannot go on."""
+        if held is known or not (it.text or it.name):
+            return
+        self._scribe.note("call.index_reused", index=it.place)
+        if self._calls.may_go_on(held) or not self._calls.is_whole(held):
+            for call in (held, known):
+                self._calls.taint(call, "a piece came whose index and id name different calls")
+
+    def _doubt_copies(self, begun: Call) -> None:
+        """``function_call`` said a call, and now ``tool_calls`` begins one: it may be the same, and of
+        two that may be one the first that is told is told alone."""
+        if self.legacy is not None:
+            doubtful = begun if self.legacy.state is State.OVER else self.legacy
+            self._calls.taint(doubtful, "function_call and tool_calls may say the same call")
+
+    def hear_copy(self, function: FullFunction) -> None:
+        """Some say the call of a message in the old field and in the new one: one call."""
+        if self.copy is None:
+            self._scribe.note("call.said_twice")
+            self.copy = Copy(self._calls.limits)
+        self.copy.hear(said(function.name), function.arguments)
+
+    def end_copy(self, out: Out) -> None:
+        """What the old field says and the new one does not may be another call, or half of a copy."""
+        copy, self.copy = self.copy, None
+        if copy is None:
+            return
+        mine = (call for call in self._calls.all if call.choice == self.number)
+        if copy.is_among(mine):
+            return
+        call = self._calls.open(out, choice=self.number, field="function_call", name=copy.name)
+        self._calls.append(call, "".join(copy.fragments), out)
+        self._calls.fail(call, "conflict", "function_call and tool_calls say different calls", out)
+
     def _find_by_index(self, index: int, it: Said) -> Call | None:
         held = self.by_index.get(index)
         known = self._calls.by_id(self.number, it.id or "")
@@ -248,6 +325,7 @@ class Choice:
                 self._calls.taint(known, "its id began again in another place")
             return None
         if known is not None and held.wire_id != it.id:
+            self._doubt_both(held, known, it)
             return known
         if it.id is None or it.id == held.wire_id:
             return None if it.id is None and _begins(self._calls, held, it) else held
@@ -273,6 +351,7 @@ class Choice:
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
+        self._doubt_copies(call)
         if bare:
             call.orphan = True
         if isinstance(entry.function, FullFunction) and entry.function.parameters:
@@ -314,6 +393,14 @@ def _keep_echo(call: Call, entry: Entry | FullEntry) -> None:
 
 def _starts_object(text: str | None) -> bool:
     return bool(text) and text.lstrip()[:1] == "{"  # type: ignore[union-attr]
+
+
+def _value(text: str) -> Any:
+    """What a text of arguments says; None if it is no JSON."""
+    try:
+        return parse(text)
+    except Refused:
+        return None
 
 
 def _begins(calls: Calls, held: Call, it: Said) -> bool:

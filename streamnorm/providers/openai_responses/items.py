@@ -22,8 +22,8 @@ from ...text.halves import decoded
 
 __all__ = [
     "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "PICTURES", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
-    "identity_of", "input_of", "is_error", "kind_of", "name_of", "output_of", "picture_of",
-    "tools_by_type",
+    "identity_of", "input_of", "is_error", "is_made_of_nothing", "kind_of", "name_of", "output_of",
+    "picture_of", "tools_by_type",
 ]  # fmt: skip
 
 # --- the types of tool items --------------------------------------------------------------------
@@ -257,6 +257,12 @@ def is_error(item: dict[str, Any]) -> bool:
 
 def id_of(item: Any) -> str:
     return str(item.get("id", "")) if isinstance(item, dict) else ""
+
+
+def is_made_of_nothing(tool: Tool, item: dict[str, Any]) -> bool:
+    """Does its type say its input in fields of its own, and it has none of them?"""
+    form, *fields = tool.said
+    return form == "fields" and bool(fields) and all(item.get(name) is None for name in fields)
 
 
 def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:

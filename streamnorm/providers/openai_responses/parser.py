@@ -14,6 +14,7 @@ has a row for each type of tool item, ``outputs`` says which output answers whic
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -62,6 +63,7 @@ from .items import (
     identity_of,
     input_of,
     is_error,
+    is_made_of_nothing,
     kind_of,
     name_of,
     output_of,
@@ -211,6 +213,7 @@ class _Beside(Payload):
 class _Final(msgspec.Struct):
     """What is read of the last response; the rest of it repeats the request."""
 
+    id: Any = None
     status: str | None = None
     error: Any = None
     incomplete_details: Any = None
@@ -233,6 +236,7 @@ _THOUGHTS = {"reasoning_text", "summary_text"}
 _LANES = (
     "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
 )
+_ANOTHER = "the response that ended has another id than the one that began"
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
 RETRYABLE = {
@@ -301,6 +305,7 @@ class ResponsesParser(Parser):
         self._lane: Any = UNSET  # until a response began, or something named one
         self._reached = 0  # how many items have begun, …
         self._before = 0  # … and how many of them over a connection before this one
+        self._began: str | None = None  # the open response, if the first event did not say it
         self._complete = True  # what an item says without a status is all of it
         self._usage: dict[str, Any] = {}
 
@@ -344,6 +349,37 @@ class ResponsesParser(Parser):
             return False
         self.scribe.note("stream.retold")
         return True
+
+    # --- pieces, as usual ------------------------------------------------------------------------
+
+    def run(self, datas: Iterator[bytes], out: Out) -> Any:
+        """As ``_arguments_piece`` and ``_text_piece`` for what goes on where the one before it was:
+        written out, as a function call less per payload can be measured (``make bench``)."""
+        call, item, place = self._grown, self._item, self._place
+        if call is not None and call.state is not OPEN:
+            call = None
+        at, pieces = self._at, self._pieces
+        for p in map(self.decode, datas):
+            if p.stream_id is not None:
+                return p
+            if type(p) is ArgumentsPiece:
+                text = p.delta
+                if (
+                    call is None
+                    or not text
+                    or p.item_id != item
+                    or p.output_index != place
+                    or p.call_id is not None
+                ):
+                    return p
+                call.fragments.append(text)
+                out.append(ToolCallDelta(call.ordinal, text))
+            elif type(p) is TextPiece and p.output_index == at and p.delta:
+                pieces.append(p.delta)
+                out.append(TextDelta(p.delta, at))
+            else:
+                return p
+        return None
 
     # --- text and reasoning ---------------------------------------------------------------------
 
@@ -513,8 +549,9 @@ class ResponsesParser(Parser):
             self._unusual_piece(p, out)
             self._item, self._place = p.item_id, p.output_index
             grown = self._functions.get(p.output_index)  # type: ignore[arg-type]
-            # A call of one of several agents is told the long way, which names him.
-            self._grown = grown if grown is None or grown.agent is None else None
+            self._grown = grown
+            if grown is not None and (grown.agent is not None or grown.stated):
+                self._grown = None  # the long way names an agent, and asks what was said before
 
     def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
@@ -551,6 +588,7 @@ class ResponsesParser(Parser):
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
         self.calls.settle(call, text, out)
+        self._grown = None  # what comes after all was said is looked at
 
     def _progress_piece(self, p: _Piece, out: Out) -> None:
         """Commands and diffs are parts of an object that comes whole with its item."""
@@ -660,6 +698,8 @@ class ResponsesParser(Parser):
         name = name_of(tool, item)
         call = self._places.of_item(tool.type, item, index, name, adding=True)
         if call is not None and self._places.is_added(call):  # this very item was added before
+            if self._places.is_over(call, item, index):
+                return self.scribe.note("call.start_repeated", call_id=call.id)
             call = call if self.calls.restarts(call, call.wire_id, name, out) else None
         if call is None:
             call = self._open_item(tool, item, index, out)
@@ -704,7 +744,10 @@ class ResponsesParser(Parser):
         text = input_of(tool, item, raw)
         if text is None and not call.fragments:
             self.calls.taint(call, "its input is in a field that its type does not have")
+        if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
+            text = ""  # no word of the wire, and something was lost
         self.calls.settle(call, text or "", out)
+        self._grown = None
         told = call.state is State.OVER
         self._close_item(call, tool, item, out)
         if not tool.output and not told and has_failed(item) and call.kind.runs_on == "provider":
@@ -830,11 +873,21 @@ class ResponsesParser(Parser):
         if status == "cancelled":
             raise StreamFailed(Failure("cancelled", "the response was cancelled"))
         self._complete = status == "completed"
+        self._ask_whose(final.id)
         self._reconcile(final.output or [], out)
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
         raise StreamOver
+
+    def _ask_whose(self, id: Any) -> None:
+        """Gateways were seen to change the id of a response in mid-stream, and relays to mix two: under
+        another id it ends the turn, but is no word on a call that was not told by then."""
+        began = self._began or self.scribe.response_id
+        if began and first_text(id) not in (None, began):
+            self.scribe.note("stream.id_changed")
+            self.calls.taint_open(_ANOTHER)
+            self.calls.lossy = _ANOTHER
 
     def _final(self, raw: Raw) -> _Final:
         said, data = self.sound(raw)
@@ -940,9 +993,16 @@ class ResponsesParser(Parser):
 
     def _created(self, p: _OfResponse, out: Out) -> None:
         self._agents.clear()
-        if self.begin_answer(out) and p.stream_id != self._lane:
-            raise StreamFailed(Failure("protocol", _LANES))
+        if self.begin_answer(out):
+            if p.stream_id != self._lane:
+                raise StreamFailed(Failure("protocol", _LANES))
+            self._began = first_text(field_of(bytes(p.response), "id"))
         self._lane = p.stream_id
+
+    def _under_way(self, p: _OfResponse, out: Out) -> None:
+        """Says nothing new, unless the event that began the response never came."""
+        if self.scribe.response_id is None and self._began is None:
+            self._began = first_text(field_of(bytes(p.response), "id"))
 
     def _stay_in(self, lane: Any) -> None:
         """Something names its lane. What names none may come over another connection."""
@@ -1087,8 +1147,8 @@ ROWS = (
         for status in statuses
     ),
     Row("response.created", _OfResponse, P._created),
-    Row("response.in_progress", _OfResponse, P._silent),
-    Row("response.queued", _OfResponse, P._silent),
+    Row("response.in_progress", _OfResponse, P._under_way),
+    Row("response.queued", _OfResponse, P._under_way),
     Row("response.compaction.compacting", _Status, P._silent),
     Row("response.completed", _OfResponse, P._over, status="completed"),
     Row("response.incomplete", _OfResponse, P._over, status="incomplete"),

@@ -60,6 +60,13 @@ class Places:
     def is_added(self, call: Call) -> bool:
         return call.ordinal in self._added
 
+    def is_over(self, call: Call, item: dict[str, Any], index: int | None) -> bool:
+        """Was this very item, by all its ids and in its place, told?"""
+        call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
+        same = item_id is not None and self._items.get(call.ordinal) == item_id
+        same = same and call_id in (None, call.wire_id)
+        return same and call.state is State.OVER and self._placed.get(call.ordinal) == index
+
     def type_of(self, call: Call) -> str:
         """The type of its item."""
         return self._types[call.ordinal]
@@ -169,7 +176,7 @@ class Places:
         if not call.name and not adding:  # whether they are one, only a copy of the text can say
             self._calls.taint(call, "arguments of another item came in its place")
             return call
-        if call.name and call.wire_id == call_id:
+        if call.name and (call.wire_id == call_id or (final and call.wire_id == item_id)):
             return call
         # Another item in its place: a gateway that changes ids, or that uses one place for all?
         same = not adding and call.state < State.CLOSED and call.name == name

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...encoding.steps import Call, Error, Result, Show
-from ...encoding.teller import Json, Teller, Told, fragments
+from ...encoding.teller import Asked, Json, Talker, Told, fragments
 from ...text.written import in_base64, json_text, sse
 
 __all__ = ["SCRIPT", "Responses"]
 
+_SAID = {"response.create": "ask", "response.steer": "steer", "response.inject": "inject"}
 
-class Responses(Teller):
+
+class Responses(Talker):
     """Items with an output_index; each is added, grows and is done."""
 
     name = "openai_responses"
@@ -22,6 +24,7 @@ class Responses(Teller):
         "tool_calls": "",
         "length": "max_output_tokens",
         "content_filter": "content_filter",
+        "pause": "steered",
     }
     CODES: ClassVar[Mapping[str, str]] = {
         "overloaded": "server_error",
@@ -35,6 +38,7 @@ class Responses(Teller):
         super().__init__(key)
         self.at = -1
         self.sequence = -1
+        self.steered = 0  # how often
         self.output: list[Json] = []
         self.body: Json = {"id": self.id("resp_", size=40), "object": "response"}
         self.body |= {"created_at": 1767225600, "status": "in_progress", "error": None}
@@ -117,13 +121,61 @@ class Responses(Teller):
         said = {"code": self.code(error), "message": self.words(error), "param": None}
         return [{"type": "error"} | said]
 
+    def heard(self, what: str) -> list[Json]:
+        if what == "inject":
+            return [{"type": "response.inject.created", "response_id": self.body["id"]}]
+        self.steered += 1
+        return [{"type": "response.steer.accepted", "steer": self._steer()}]
+
     def frame(self, payload: Json) -> bytes:
-        self.sequence += 1  # here, where the order is known
-        kind = payload["type"]
-        return sse({"type": kind, "sequence_number": self.sequence} | payload, kind)
+        return sse(self._numbered(payload), payload["type"])
 
     def bad(self) -> bytes:
         return b'event: response.output_text.delta\ndata: {"type": \n\n'
+
+    # --- over a WebSocket
+
+    @property
+    def answer(self) -> str:
+        return str(self.body["id"])
+
+    @classmethod
+    def asked(cls, said: Json) -> Asked:
+        what = _SAID.get(str(said.get("type")), "")
+        answer = said.get("previous_response_id" if what == "steer" else "response_id")
+        return Asked(what, said.get("stream_id"), answer)
+
+    def message(self, payload: Json) -> Json:
+        return self._numbered(payload) | self._lane()
+
+    def refused(self, error: Error) -> Json:
+        said: Json = {"type": "invalid_request_error", "code": self.code(error)}
+        said |= {"message": self.words(error), "param": None}
+        return {"type": "error", "status": error.status or 400, "error": said} | self._lane()
+
+    def unheard(self, said: Json) -> Json:
+        asked = self.asked(said)
+        if not asked.what:
+            return self.refused(Error("invalid", f"Unknown message: {said.get('type')!r}."))
+        error = {"code": "response_already_completed", "message": "The response is completed."}
+        failed: Json = {"type": f"response.{asked.what}.failed", "sequence_number": 0}
+        if asked.what == "inject":
+            failed |= {"error": error, "input": said.get("input"), "response_id": asked.answer}
+        else:
+            failed |= {"error": error | {"type": "invalid_request_error"}}
+            failed |= {"steer": {k: said.get(k) for k in ("input", "previous_response_id")}}
+        return failed | self._lane()
+
+    def _numbered(self, payload: Json) -> Json:
+        self.sequence += 1  # here, where the order is known
+        return {"type": payload["type"], "sequence_number": self.sequence} | payload
+
+    def _lane(self) -> Json:
+        return {} if self.lane is None else {"stream_id": self.lane}
+
+    def _steer(self) -> Json:
+        steer = self.id("steer_", self.steered)
+        return {"id": steer, "previous_response_id": self.body["id"]}
 
     # --- items
 

@@ -6,6 +6,7 @@ Needs what ``npm install --legacy-peer-deps`` puts into a folder named by STREAM
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -88,6 +89,60 @@ def test_the_client_shows_calls_results_and_the_answer(web: Page, name: str) -> 
     web.until(lambda: web.count("[role=alert]") > 0, "the failure is told")
     at_rest(web)
     web.shot(f"react-{name}")
+
+
+def shown(page: Page, css: str) -> list[Any]:
+    """Of each picture, how wide it is; 0 if it could not be shown."""
+    code = "return [...document.querySelectorAll(arguments[0])].map((e) => e.naturalWidth)"
+    return list(page.js(code, css))
+
+
+@pytest.mark.parametrize("name", ["ai-sdk", "ag-ui"])
+def test_a_picture_that_the_model_made_is_shown_also_after_a_reload(web: Page, name: str) -> None:
+    web.driver.get(f"{web.url}web/{name}.html")
+    ask(web, "Draw a picture.")
+    web.until(lambda: shown(web, "article.assistant img") == [96], "the picture")
+    at_rest(web)
+    assert "A harbour at night." in web.text("main")
+    web.shot(f"react-picture-{name}")
+    web.driver.refresh()
+    web.until(lambda: shown(web, "article.assistant img") == [96], "the picture again")
+    assert web.count("[role=alert]") == 0
+
+
+ACTS = "PHNjcmlwdD5wYXJlbnQuaGFja2VkPXRydWU8L3NjcmlwdD4="  # <script>parent.hacked=true</script>
+FILES = [
+    {"url": f"data:image/svg+xml;base64,{ACTS}", "mediaType": "image/svg+xml"},
+    {"url": f"data:text/html;base64,{ACTS}", "mediaType": "text/html"},
+    {"url": f"data:text/html;base64,{ACTS}", "mediaType": "image/png"},
+    {"url": "javascript:window.hacked=true", "mediaType": "image/png"},
+    {"url": "data:text/html,<script>window.hacked=true</script>", "mediaType": "text/html"},
+    {"url": "https://example.invalid/a.zip", "mediaType": "application/zip"},
+    {"url": "data:audio/wav;base64,UklGRg==", "mediaType": "audio/wav"},
+]
+
+
+def test_a_file_that_could_act_is_a_link_to_save_or_only_named(web: Page) -> None:
+    files = [{"type": "file", **file} for file in FILES]
+    kept = [{"id": "m1", "role": "assistant", "parts": files}]
+    web.driver.get(f"{web.url}web/ai-sdk.html")
+    web.js("sessionStorage.setItem('chat-of-files', arguments[0])", json.dumps(kept))
+    web.driver.get("about:blank")
+    web.driver.get(f"{web.url}web/ai-sdk.html#chat-of-files")
+    web.until(lambda: web.count("article.assistant p") == 6, "the files")
+    links = "return [...document.querySelectorAll('article a')].map((a) => [a.href, a.download])"
+    saved = f"data:application/octet-stream;base64,{ACTS}"
+    assert web.js(links) == [
+        [saved, "file"], [saved, "file"], [saved, "file"], ["https://example.invalid/a.zip", ""],
+    ]  # fmt: skip
+    assert web.texts("article p") == [
+        "A file (image/svg+xml)", "A file (text/html)", "A file (image/png)", "A file (image/png)",
+        "A file (text/html)", "https://example.invalid/a.zip",
+    ]  # fmt: skip
+    assert (web.count("article img, article iframe, article object"), web.count("audio")) == (0, 1)
+    assert web.js("return window.hacked ?? null") is None
+    said = web.complaints()  # the server of this test lets no page play a sound
+    assert ["media-src" in line for line in said] == [True] * len(said)
 
 
 def asked(page: Page) -> Any:

@@ -25,6 +25,10 @@ FRAMING = {
     "ollama": "lines",
     "bedrock": "aws",
     "gemini_interactions": "sse",
+    "mistral_conversations": "sse",
+    "dashscope": "sse",
+    "claude_code": "lines",
+    "codex": "lines",
 }
 WIRES = tuple(FRAMING)
 

@@ -49,6 +49,8 @@ def read(body: bytes) -> Reading:
         said = payload.value
         if payload.word:
             continue
+        if payload.rough and "candidates" in payload.rough and unharmed_parts(payload.rough):
+            said = payload.rough  # what is no UTF-8 stands where nothing is said of calls
         if payload.rough:
             reading.also += unharmed(payload.rough)
         if isinstance(said, dict) and isinstance(said.get("response"), dict):
@@ -72,6 +74,10 @@ def read(body: bytes) -> Reading:
     for candidate in candidates.values():
         candidate.end()
     return reading
+
+
+def unharmed_parts(rough: dict[str, Any]) -> bool:
+    return "\\ufffd" not in json.dumps(rough["candidates"])
 
 
 def unharmed(rough: dict[str, Any]) -> list[Heard]:
@@ -183,8 +189,13 @@ class Candidate:
                 return known
         if not name:
             return last
+        if name != last.name:
+            return None
+        # a name alone is a call without arguments, unless each piece of this one says its name
         bare = said.get("partialArgs") is None and said.get("args") is None
-        return None if bare or name != last.name else last
+        begins = bare and (said.get("willContinue") or not last.state.get("repeats"))
+        last.state["repeats"] = not begins
+        return None if begins else last
 
     def values(self, call: Open, said: dict[str, Any]) -> None:
         args, partial = said.get("args"), said.get("partialArgs")

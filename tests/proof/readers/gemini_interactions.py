@@ -39,8 +39,10 @@ def read(body: bytes) -> Reading:
         place = place_in(said.get("index"))
         if kind == "step.start":
             started = True
-            steps.start(place, call_in(said.get("step")))
-            if carries_text(said.get("delta")):
+            # without a step it begins nothing: a payload that cannot be read, and names a place
+            if isinstance(said.get("step"), dict):
+                steps.start(place, call_in(said["step"]))
+            if not isinstance(said.get("step"), dict) or carries_text(said.get("delta")):
                 steps.lost(place)
         elif kind == "step.delta":
             hear_delta(steps, place, said.get("delta"))

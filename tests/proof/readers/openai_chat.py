@@ -158,6 +158,7 @@ class Choice:
         if call is None:
             call = Open(id or None, "", key="input" if text_tool else None, choice=self.number)
             self.calls.append(call)
+            self.ask_legacy(call)
             if index is not None:
                 self.supersede(self.by_index.get(index))
                 self.by_index[index] = call
@@ -187,6 +188,8 @@ class Choice:
             if held is None:
                 return known if not name else None
             if known is not None and known is not held:
+                if (text or name) and not whole(held):  # it cannot be said whose it was
+                    known.tainted = held.tainted = True
                 return known
             if not id or id in held.ids or not held.ids:
                 return None if not id_of_both(id, held) and begins(held, name, text) else held
@@ -230,9 +233,16 @@ class Choice:
             call.tainted = True
         call.given = {**(call.given or {}), **text}
 
+    def ask_legacy(self, call: Open) -> None:
+        """The old field and the new one may say one call: the first that is told is told alone."""
+        if self.legacy is not None:
+            told = self.legacy.state.get("told", False)
+            (call if told else self.legacy).tainted = True
+
     def legacy_call(self, function: Any) -> None:
         if self.legacy is None or self.legacy.closed:
-            self.legacy = Open(None, "", choice=self.number)
+            beside = any(call is not self.legacy for call in self.calls)
+            self.legacy = Open(None, "", choice=self.number, tainted=beside)
             self.calls.append(self.legacy)
         said = function if isinstance(function, dict) else {}
         self.name(self.legacy, said_in(said.get("name")))

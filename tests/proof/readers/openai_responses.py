@@ -79,16 +79,20 @@ def read(body: bytes, tools: dict[str, Tool] = TOOLS) -> Reading:
         number = place_in(said.get("sequence_number")) if isinstance(said, dict) else None
         if number is not None and last is not None and number not in (last, last + 1):
             items.taint(None)
+            items.lost = True
         last = number if number is not None else last
         if not isinstance(said, dict):
             items.taint(None)
-        elif kind in ("response.output_item.added", "response.output_item.done"):
+            items.lost = True
+            continue
+        items.began(kind, said.get("response"))
+        if kind in ("response.output_item.added", "response.output_item.done"):
             items.item(said, kind.endswith("done"))
         elif kind == "error":
             items.reading.ended = "failed"
             break
         elif kind in ENDINGS:
-            items.end(kind.removeprefix("response."), said.get("response"))
+            items.end(kind.removeprefix("response."), items.own(said.get("response")))
             break
         elif not items.piece(kind, said) and not kind.startswith(HARMLESS):
             place = place_in(said.get("output_index"))
@@ -116,6 +120,23 @@ class Items:
         self.tools = tools
         self.reading = Reading()
         self.calls: list[Open] = []
+        self.lost = False  # something was: what says nothing may have said something
+        self.id = ""  # of the response that began
+
+    def began(self, kind: str, response: Any) -> None:
+        """The first id that a response is given is its own, until another one is created."""
+        id = text_in(response.get("id")) if isinstance(response, dict) else ""
+        if kind == "response.created" or not self.id:
+            self.id = id or self.id
+
+    def own(self, response: Any) -> Any:
+        """A final response of another id ends the turn, and is no word on what was not told before:
+        a call needs the normal end of its own turn, and a copy that its own wire states."""
+        id = text_in(response.get("id")) if isinstance(response, dict) else ""
+        if id in ("", self.id):
+            return response
+        self.taint(None)
+        return {**response, "output": []}
 
     def taint(self, place: int | None) -> None:
         for call in self.calls:
@@ -205,6 +226,11 @@ class Items:
             return None
         held = self.find(kind, place, text_in(item.get("id")), text_in(item.get("call_id")))
         call = held
+        if held is not None and held.closed and not snapshot:
+            same = text_in(item.get("id")) and held.state["item_id"] == text_in(item.get("id"))
+            own = text_in(item.get("call_id")) in ("", held.state["call_id"])
+            if same and own and held.state["place"] == place and held.state.get("told"):
+                return None  # one item in one place is one call, however often it is said
         if held is None or (not done and held.fragments) or (held.closed and not snapshot):
             if held is not None and not held.closed:
                 held.tainted = held.closed = True  # added again: the first was given up
@@ -245,7 +271,8 @@ class Items:
         there = {name: item[name] for name in tool.fields if item.get(name) is not None}
         elsewhere = [n for n in INPUTS if n not in tool.fields and item.get(n)]
         if tool.form == "fields":
-            if sound_object(there) and (there or not elsewhere):
+            absent = tool.fields and not there and self.lost  # {} needs that nothing was lost
+            if sound_object(there) and (there or not elsewhere) and not absent:
                 call.state["texts"].append(there)
                 call.tainted &= not there
             return self.hear_elsewhere(call, item, elsewhere if not there else [])
