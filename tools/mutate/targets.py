@@ -245,9 +245,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._framed", "never: isinstance(opening.framer, SSE)"): _SHORTCUT,
     (_PIPE, "Normalizer._place", "without: or self._framer is None"): _TYPES,
     (_PIPE, "Normalizer._came_before", "without: or seam is None"): _TYPES,
-    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: rest is line"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended #2"): _SHORTCUT,
     (_PIPE, "Normalizer._read_uncut", "always: LF in rest or self._calls.mended"): _SHORTCUT,
     (_PIPE, "Normalizer._read", "always: self._calls.mended"): _SHORTCUT,
     (
@@ -273,8 +270,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._is_far", "boundary: self._left >= 0"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: size <= limits.frame_bytes"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: number <= limits.frames"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "never: envelope"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: envelope"): _SHORTCUT,
     (_PIPE, "Normalizer._read", "without: and self._framer is not None"): _TYPES,
     (
         _PIPE, "Normalizer._read",
@@ -434,11 +429,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_COHERE, "CohereParser", "without: REASONS 'TIMEOUT'"): _FAILS,
     (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (_EXACT, "parse", "never: flat"): _SHORTCUT,
-    (_EXACT, "parse", "never: said == text.count(':')"): _SHORTCUT,
+    (_EXACT, "parse", "never: keys == text.count(':')"): _SHORTCUT,
     (
-        _EXACT, "parse", "always: said != (len(value) if flat else _counted(value, max_depth))",
+        _EXACT, "parse",
+        "always: keys != text.count('\":') or _space_before_colon(text)",
     ): _SHORTCUT,
-    (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
     ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,
