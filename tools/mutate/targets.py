@@ -128,9 +128,7 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/claude_code/lanes.py": Target(ALL, _CLAUDE_CODE),
     "streamnorm/providers/codex/parser.py": Target(READING, _CODEX),
     "streamnorm/providers/codex/lanes.py": Target(ALL, _CODEX),
-    "streamnorm/demultiplexer.py": Target(
-        ALL, ("tests/pipe/test_demultiplexer.py", "tests/providers/test_programs.py")
-    ),
+    "streamnorm/demultiplexer.py": Target(ALL, (*_CLAUDE_CODE, "tests/providers/test_codex.py")),
     "streamnorm/core/cursor.py": Target(ALL, ("tests/pipe/test_resume.py",)),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
     "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
@@ -264,6 +262,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "always: self._scribe.info_on or end.kind == 'failed'",
     ): _UNHEARD,
     (_PIPE, "Normalizer.feed", "never: data is not chunk"): _SHORTCUT,
+    (
+        "streamnorm/demultiplexer.py", "Router._heard_and_over",
+        "without: and self._lanes is not None",
+    ): _TYPES,
     (_PIPE, "Normalizer.feed", "boundary: left >= self._near"): _SHORTCUT,
     (_PIPE, "Normalizer.feed", "without: or left >= self._near"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: self._left < self._long"): _SHORTCUT,
