@@ -132,7 +132,7 @@ class Router:
     def _begins(self, place: Place, line: bytes) -> list[Move]:
         """A response is announced. The one before it in that lane, if it is open, was cut."""
         held = self._open.get(place.lane)
-        again = held and held.begun and place.response_id and place.response_id == held.response_id
+        again = held and place.response_id and place.response_id == held.response_id
         if held is not None and (again or not held.begun):  # said again, or said late
             self._open[place.lane] = _Open(held.stream, place.response_id, True)
             return [Move(Step.HEAR, held.stream, place.lane, line)]

@@ -371,7 +371,7 @@ class Normalizer:
             began = self._parser.heading(data).response_id
         except UNREADABLE:
             return
-        if began and known and began != known:
+        if began and began != known:  # the first that names one was learnt from
             raise StreamFailed(Failure("protocol", "this is another response, not the rest of it"))
 
     def fail(

@@ -491,3 +491,61 @@ def test_messages_as_bytes_are_read_whatever_stands_between_them(glue: str):
     pipe = Normalizer("openai_responses")
     assert pipe.feed(body) + pipe.close() == alone(messages)
     assert load(path)[0].provider == "openai_responses"
+
+
+# --- the router, message by message -----------------------------------------------------------------
+
+
+def steps(
+    *messages: dict[str, Any], provider: str = "openai_responses", **limits: int
+) -> list[Any]:
+    """What is done at the last of these messages."""
+    router = Router(provider, limits=Limits(**limits))
+    moves = [router.route(json.dumps(message).encode()) for message in messages]
+    return [move.step.value for move in moves[-1]]
+
+
+def nameless(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", "response": {}, **more}
+
+
+def test_a_connection_is_nobodys_until_a_message_says_whose():
+    router = Router()
+    assert [move.step.value for move in router.route(b'{"type":"novel"}')] == ["outside"]
+    assert router.provider == "auto"
+    router.route(json.dumps(created()).encode())
+    assert router.provider == "openai_responses"
+
+
+def test_names_of_lanes_and_responses_may_be_as_long_as_ids_and_no_longer():
+    assert steps(created("four"), id=4) == ["begin", "hear"]
+    assert steps(created("fives"), id=4) == ["outside"]
+    again, other = ["hear"], ["end", "begin", "hear"]
+    assert steps(created(id="four"), created(id="four"), id=4) == again
+    assert steps(created(id="fives"), created(id="fives"), id=4) == other  # it is not kept
+
+
+def test_responses_without_an_id_that_begin_after_one_another_are_two():
+    assert steps(nameless("created"), nameless("created")) == ["end", "begin", "hear"]
+
+
+@pytest.mark.parametrize("last", [ended("b"), {"type": "error", "stream_id": "b"}])
+def test_where_no_lane_is_free_an_end_is_refused_and_ends_nothing(last: dict[str, Any]):
+    assert steps(created("a"), last, lanes=1) == ["begin", "refuse"]
+
+
+def test_an_error_without_a_number_ends_the_response_that_is_open():
+    assert steps(created(), {"type": "error", "message": "no"}) == ["hear", "end"]
+    assert steps({"type": "error", "message": "no"}) == ["begin", "hear", "end"]
+
+
+def test_behind_an_end_only_what_names_another_response_begins_one():
+    named = {**delta("x"), "response_id": "resp_1"}
+    assert steps(created(), ended(), delta("x")) == []
+    assert steps(created(), ended(), named) == []
+    assert steps(created(), ended(), {**named, "response_id": "resp_2"}) == ["begin", "hear"]
+
+
+def test_what_names_no_response_is_of_the_one_that_is_open_though_one_without_an_id_has_ended():
+    before = (nameless("created"), nameless("completed"), created(id="resp_2"))
+    assert steps(*before, delta("x")) == ["hear"]

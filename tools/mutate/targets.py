@@ -70,7 +70,11 @@ _RESPONSES = _wire("openai_responses", "tests/providers/test_responses.py")
 _DASHSCOPE = _wire("dashscope", "tests/providers/test_dashscope.py")
 _PROGRAMS = ("tests/providers/test_programs.py", "tests/pipe/test_demultiplexer.py")
 _CLAUDE_CODE = ("tests/providers/test_claude_code.py", *_PROGRAMS)
-_CODEX = ("tests/providers/test_codex.py", *_PROGRAMS)
+_CODEX = (
+    "tests/providers/test_codex.py",
+    "tests/providers/test_guards_codex.py",
+    *_PROGRAMS,
+)
 
 TARGETS: dict[str, Target] = {
     "streamnorm/core/calls.py": Target(ALL, (*CORE, "tests/pipe/test_logging.py")),
@@ -124,9 +128,7 @@ TARGETS: dict[str, Target] = {
     "streamnorm/providers/claude_code/lanes.py": Target(ALL, _CLAUDE_CODE),
     "streamnorm/providers/codex/parser.py": Target(READING, _CODEX),
     "streamnorm/providers/codex/lanes.py": Target(ALL, _CODEX),
-    "streamnorm/demultiplexer.py": Target(
-        ALL, ("tests/pipe/test_demultiplexer.py", "tests/providers/test_programs.py")
-    ),
+    "streamnorm/demultiplexer.py": Target(ALL, (*_CLAUDE_CODE, "tests/providers/test_codex.py")),
     "streamnorm/core/cursor.py": Target(ALL, ("tests/pipe/test_resume.py",)),
     "streamnorm/text/exact.py": Target(ALL, ("tests/text/test_exact.py",)),
     "streamnorm/text/canonical.py": Target(ALL, ("tests/text/test_exact.py",)),
@@ -241,9 +243,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._framed", "never: isinstance(opening.framer, SSE)"): _SHORTCUT,
     (_PIPE, "Normalizer._place", "without: or self._framer is None"): _TYPES,
     (_PIPE, "Normalizer._came_before", "without: or seam is None"): _TYPES,
-    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: rest is line"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: self._calls.mended #2"): _SHORTCUT,
     (_PIPE, "Normalizer._read_uncut", "always: LF in rest or self._calls.mended"): _SHORTCUT,
     (_PIPE, "Normalizer._read", "always: self._calls.mended"): _SHORTCUT,
     (
@@ -263,14 +262,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "always: self._scribe.info_on or end.kind == 'failed'",
     ): _UNHEARD,
     (_PIPE, "Normalizer.feed", "never: data is not chunk"): _SHORTCUT,
+    (
+        "streamnorm/demultiplexer.py", "Router._heard_and_over",
+        "without: and self._lanes is not None",
+    ): _TYPES,
     (_PIPE, "Normalizer.feed", "boundary: left >= self._near"): _SHORTCUT,
     (_PIPE, "Normalizer.feed", "without: or left >= self._near"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: self._left < self._long"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: self._left >= 0"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: size <= limits.frame_bytes"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: number <= limits.frames"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "never: envelope"): _SHORTCUT,
-    (_PIPE, "Normalizer._read_lines", "always: envelope"): _SHORTCUT,
     (_PIPE, "Normalizer._read", "without: and self._framer is not None"): _TYPES,
     (
         _PIPE, "Normalizer._read",
@@ -430,11 +431,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_COHERE, "CohereParser", "without: REASONS 'TIMEOUT'"): _FAILS,
     (_COHERE, "CohereParser._call_delta", "always: entry.id or function.name"): _SHORTCUT,
     (_EXACT, "parse", "never: flat"): _SHORTCUT,
-    (_EXACT, "parse", "never: said == text.count(':')"): _SHORTCUT,
+    (_EXACT, "parse", "never: keys == text.count(':')"): _SHORTCUT,
     (
-        _EXACT, "parse", "always: said != (len(value) if flat else _counted(value, max_depth))",
+        _EXACT, "parse",
+        "always: keys != text.count('\":') or _space_before_colon(text)",
     ): _SHORTCUT,
-    (_EXACT, "parse", "always: _space_before_colon(text)"): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
     ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,

@@ -41,6 +41,7 @@ from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Unrecognized, Usage
 from ...framing import Framer
 from ...framing.lines import Lines
+from ...text.halves import decoded
 from ..openai_responses.items import TOOLS, Tool, tools_by_type
 from ..openai_responses.parser import RETRYABLE, ResponsesParser
 
@@ -464,7 +465,12 @@ def _given(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     return {f: item[f] for f in fields if item.get(f) is not None}
 
 
-_fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
+_as_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def _fields_of(item: bytes) -> dict[str, Raw]:
+    """The exact fields of an item, whatever its characters are."""
+    return decoded(item, _as_fields)
 
 
 def _arguments(step: Step, raw: Raw) -> str:
@@ -472,8 +478,8 @@ def _arguments(step: Step, raw: Raw) -> str:
     fields = _fields_of(bytes(raw))
     there = {f: fields[f] for f in step.arguments if bytes(fields.get(f, Raw(b"null"))) != b"null"}
     if step.arguments == ("arguments",) and there:
-        return bytes(there["arguments"]).decode()
-    return msgspec.json.encode(there).decode()
+        return bytes(there["arguments"]).decode("utf-8", "replace")
+    return msgspec.json.encode(there).decode("utf-8", "replace")
 
 
 def _of_the_wire(item: bytes) -> Raw:
