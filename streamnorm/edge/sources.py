@@ -458,10 +458,7 @@ def _body_of(response: Any) -> AsyncIterator[bytes]:
         body = response.aiter_raw()  # says which of the two
     else:
         response.is_stream_consumed = True
-        stream = response.stream
-        if type(stream).__name__ == "BoundAsyncStream":  # it hands on what another one gives
-            stream = getattr(stream, "_stream", stream)
-        body = stream.__aiter__()
+        body = response.stream.__aiter__()
     return body
 
 

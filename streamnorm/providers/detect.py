@@ -64,6 +64,21 @@ def by_address(url: object) -> Address:
     >>> told.name is None, told.home.name
     (True, 'anthropic')
     """
+    place = str(url or "").partition("#")[0].partition("?")[0]  # the rest may be a key
+    known = _now().addresses
+    if "@" in place:  # nor is a password kept
+        return _told_by(place)
+    if place not in known:
+        if len(known) >= MOST_ADDRESSES:
+            known.clear()
+        known[place] = _told_by(place)
+    return known[place]
+
+
+MOST_ADDRESSES = 256  # that are remembered: a program asks few, and each many times
+
+
+def _told_by(url: str) -> Address:
     parts = _parts(url)
     host, path = _host(parts), unquote(parts.path).rstrip("/")
     places = _now().places
@@ -160,14 +175,15 @@ class _Seen(NamedTuple):
     rows: tuple[Provider, ...]
     places: tuple[_Place, ...]
     modules: dict[str, Provider | None]  # asked for with every object of an SDK
+    addresses: dict[str, Address]  # … and with every response
 
 
-_seen = _Seen((), (), {})
+_seen = _Seen((), (), {}, {})
 
 
 def _now() -> _Seen:
     global _seen
     known = rows()
     if _seen.rows is not known:
-        _seen = _Seen(known, tuple(map(_Place, (*known, *programs()))), {})
+        _seen = _Seen(known, tuple(map(_Place, (*known, *programs()))), {}, {})
     return _seen

@@ -7,7 +7,7 @@ full disk or any other trouble sets ``failed``, logs one warning and ends the re
 - A chunk is put aside with its time, which is all that the stream waits for. It is cleaned and
   written together with those that came with it, by another thread (``writer.py``) after at most
   ``DELAY``, or at once when there are ``MOST`` bytes; and whenever the recorder is flushed, closed
-  or dropped, and when the process ends or forks.
+  or dropped, and when the process ends or forks. It goes on in the process that began it.
 - So a killed process leaves a take that can be read, up to those last moments; ``Take.finished`` is
   told by the last line, which only ``close`` writes.
 - Server-sent events stay what they are, with arrival times in comments at line ends. Any other
@@ -203,9 +203,12 @@ class Recorder:
             self.flush()
             self._stop()
 
-    def unlock(self) -> None:
-        """See ``writer.Owner``."""
+    def leave(self) -> None:
+        """See ``writer.Owner``. Both processes would write into one file, and each its last line."""
         self._lock = threading.RLock()
+        if self._file is not None:
+            self.failed = "forked: it goes on in the process that began it"
+            self._stop()
 
     def __repr__(self) -> str:
         state = "failed" if self.failed else "open" if self._file is not None else "closed"
@@ -254,11 +257,9 @@ class Recorder:
     def _write_waiting(self, _: None = None) -> None:
         # Taken one by one, as the stream may go on adding to them meanwhile.
         take, began = self._waiting.popleft, self._began
-        batch: Batch = []
         self._most = self._size + MOST
-        while self._waiting:
-            at, data = take()
-            batch.append((max(0.0, at - began), data))
+        came = [take() for _ in range(len(self._waiting))]
+        batch: Batch = [(at - began if at > began else 0.0, data) for at, data in came]
         if self._body is None:
             batch = self._begun_with(batch)
         if batch and self._body is not None:
@@ -424,6 +425,8 @@ _PERHAPS = re.compile(
     rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z"
 )
 _LONGEST = len(b": streamnorm")
+_PLUS = ord("+")
+_SURE = 0.000499  # seconds after a mark that are surely rounded to it
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
 
 
@@ -437,10 +440,20 @@ class _Events:
         self._last = b"\n"  # the last byte written: may a comment of ours stand here?
         self._held = b""
         self._marked = -1.0
-        self._coming: deque[tuple[float, int]] = deque()  # chunks not let go: when, and how long
+        # What is not let go: when it came, and how long it is. Chunks with one mark are one.
+        self._coming: deque[list[Any]] = deque()
+        self._until = -1.0  # before this, a chunk has the mark of the last one
 
     def batch(self, chunks: Batch) -> bytes:
-        self._coming.extend((at, len(data)) for at, data in chunks)
+        coming, until = self._coming, self._until
+        for at, data in chunks:
+            if at < until and coming:
+                coming[-1][1] += len(data)
+            else:
+                mark = round(at, 3)
+                coming.append([mark, len(data)])
+                until = mark + _SURE
+        self._until = until
         return self._let_go(self.redactor.feed(b"".join([data for _, data in chunks])))
 
     def rest(self, at: float) -> bytes:
@@ -459,7 +472,9 @@ class _Events:
         """Clean bytes, cut where the chunks were: cleaning changes no length."""
         out, start = [], 0
         # Nothing of ours is in it, nor at its end, nor was: then it is only cut where a mark stands.
-        plain = not self._held and b": +" not in data and b": streamnorm " not in data
+        # (To look for one byte is cheap, and for a long needle; not for a short one.)
+        plain = not self._held and (_PLUS not in data or b": +" not in data)
+        plain = plain and b": streamnorm " not in data
         plain = plain and self._perhaps(data) is None  # what began may come with the next ones
         written = 0
         while start < len(data):
@@ -468,8 +483,8 @@ class _Events:
             if end - start == size:
                 self._coming.popleft()
             else:
-                self._coming[0] = at, size - (end - start)
-            if plain and round(at, 3) == self._marked and end < len(data):
+                self._coming[0][1] = size - (end - start)
+            if plain and at == self._marked and end < len(data):
                 start = end
                 continue
             if written < start:
@@ -488,7 +503,7 @@ class _Events:
         if not data:
             return b""
         last, self._last = self._last, data[-1:]
-        if round(at, 3) == self._marked:
+        if at == self._marked:
             return data
         if last == b"\n" or (last == b"\r" and data[:1] != b"\n"):
             place = 0
@@ -497,7 +512,7 @@ class _Events:
             place = end.end() if end else len(data)
         if place == len(data):
             return data
-        self._marked = round(at, 3)
+        self._marked = at
         return data[:place] + _mark(at) + data[place:]
 
     def _behind(self, data: bytes) -> bytes:

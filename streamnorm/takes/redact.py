@@ -84,13 +84,15 @@ class Redactor:
 
     def _sees_nothing_in(self, data: bytes) -> bool:
         """Can no secret have begun in these bytes? A wire repeats itself: in each event most fields
-        are those of the one before. So each name and each value is looked at once."""
+        are those of the one before. So each is looked at once, and of those that are new, each name
+        and each value."""
         if not self._needles.rests or not self._shapes.rests:
             return False
         starts = self._automaton.starts
         fields = data
-        if _QUOTE[0] not in self._automaton.first_bytes:
-            fields = b"\n".join(set(data.split(_QUOTE)))
+        for between in _BETWEEN:
+            if between[0] not in self._automaton.first_bytes:
+                fields = b"\n".join(set(fields.split(between)))
         if starts is not None and starts.search(fields):
             return False
         around = self._shapes.context + data[:_CONTEXT]
@@ -391,7 +393,7 @@ _BEARS = b"earer "  # before a key of no other shape
 _BEGINNINGS = {head[:size] for head in _SHAPES for size in range(1, len(head))}
 _LONGEST_HEAD = max(map(len, _SHAPES))
 _TELLING = (*_SHAPES, _BEARS)
-_QUOTE = b'"'  # between what a wire repeats; no key has one in its beginning
+_BETWEEN = (b",", b'"')  # what a wire repeats; no key has one in its beginning
 _CONTEXT = 16  # bytes already let go that still say what stands before
 _LONGEST_WAIT = 512  # no more than this is held back; by then a key is known for one
 

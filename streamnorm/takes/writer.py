@@ -28,8 +28,8 @@ class Owner(Protocol):
     def flush(self) -> None:
         """Write it; raises nothing."""
 
-    def unlock(self) -> None:
-        """This is another process now, in which no other thread is at work."""
+    def leave(self) -> None:
+        """This is another process now, in which no other thread is at work: the first one goes on."""
 
 
 class Writer:
@@ -103,7 +103,7 @@ def _flush_all() -> None:
 def _in_child() -> None:
     WRITER.reset()
     for owner in list(_OPEN):
-        owner.unlock()
+        owner.leave()
 
 
 atexit.register(_flush_all)

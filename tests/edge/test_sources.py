@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import urllib.request
@@ -518,6 +519,22 @@ async def test_a_response_that_was_consumed_is_an_error_of_the_caller():
 
 
 # --- parts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_response_knows_how_much_of_it_was_read(packed):
+    body = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    sent = gzip.compress(body) if packed else body
+    headers = {"content-encoding": "gzip"} if packed else {}
+
+    async def parts():
+        yield sent[:9]
+        yield sent[9:]
+
+    response = httpx.Response(200, content=parts(), headers=headers)
+    async with normalize(response, "openai_chat") as stream:
+        assert [event.kind async for event in stream][-1] == "finish"
+    assert response.num_bytes_downloaded == len(sent)
 
 
 def test_a_decoded_server_sent_event_becomes_one_again():

@@ -509,6 +509,35 @@ def test_in_a_forked_process_what_waits_is_written_by_a_thread_of_its_own():
     assert subprocess.run([sys.executable, "-c", FORKED], check=False, timeout=60).returncode == 0
 
 
+STILL_READ = """
+import os, sys
+from streamnorm import normalize
+from streamnorm.testing import call, say, script
+
+chunks = script(say("Hello there"), call("f", city="Oslo")).chunks("anthropic")
+with normalize(iter(chunks), "anthropic", record=sys.argv[1]) as stream:
+    next(stream)
+    child = os.fork()
+    for _ in stream:  # both of them
+        pass
+if child == 0:
+    print(stream.summary["recording"]["failed"], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_stream_that_two_processes_read_after_a_fork_is_recorded_by_the_first(tmp_path):
+    file = tmp_path / "a.sse"
+    command = [sys.executable, "-c", STILL_READ, file]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    said = script(say("Hello there"), call("f", city="Oslo")).chunks("anthropic")
+    take = read_take(file)
+    assert (take.wire, take.finished) == (b"".join(said), True)
+    assert file.read_bytes().count(b'"finished":true') == 1
+    assert told == "forked: it goes on in the process that began it\n"
+
+
 # --- when it is written ---------------------------------------------------------------------------
 
 
@@ -599,7 +628,7 @@ def test_the_thread_ends_when_there_is_nothing_to_write():
             self.thread = threading.current_thread()
             self.done.set()
 
-        def unlock(self) -> None: ...
+        def leave(self) -> None: ...
 
     writer = Writer(delay=0, patience=0)
     for _ in range(3):
@@ -616,7 +645,7 @@ def test_the_thread_keeps_no_recorder():
         def flush(self) -> None:
             raise AssertionError("it is gone")
 
-        def unlock(self) -> None: ...
+        def leave(self) -> None: ...
 
     writer = Writer(delay=0.05, patience=0)
     owner = Owner()
@@ -777,7 +806,7 @@ def test_where_no_thread_is_to_be_had_it_is_written_at_once(tmp_path, monkeypatc
         def flush(self) -> None:
             flushed.set()
 
-        def unlock(self) -> None: ...
+        def leave(self) -> None: ...
 
     owner = Owner()
     writer.soon(owner)  # and a thread is tried again
@@ -791,7 +820,7 @@ def test_an_owner_that_raises_does_not_stop_those_of_others():
         def flush(self) -> None:
             raise OSError("a log that cannot be written")
 
-        def unlock(self) -> None: ...
+        def leave(self) -> None: ...
 
     class Sound(Broken):
         def flush(self) -> None:
