@@ -99,8 +99,8 @@ def _type(item: Item) -> str:
 
 def _kinds(row: Provider) -> str:
     kinds = row.part("parser", Parser).KINDS
-    tags = [str(getattr(kind, "__struct_config__").tag) for kind in kinds]  # noqa: B009
-    if tags == ["None"] * len(tags):
+    tags = [tag for k in kinds if (tag := getattr(k, "__struct_config__").tag)]  # noqa: B009
+    if not tags:
         return ""
     said = ", ".join(f"`{tag}`" for tag in sorted(tags))
     return f"## Kinds of payload ({len(tags)})\n\n{said}\n"

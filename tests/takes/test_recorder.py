@@ -220,6 +220,16 @@ def test_any_lines_of_several_connections_are_read_back_each_for_itself(
     assert take.finished
 
 
+def test_the_first_line_of_a_connection_is_its_own_though_the_one_before_ended_in_a_line(tmp_path):
+    with Recorder.open(tmp_path, provider="auto", seed="s", clock=clock()) as tape:
+        tape.chunk(b"data: begin\ndata: hal")
+        tape.leg()
+        tape.chunk(b": +0.5\ndata: 2\n")
+    take = read_take(tape.path)
+    assert undisguised(take.wire) == b"data: begin\ndata: hal: +0.5\ndata: 2\n"
+    assert take.legs == (len(b"data: begin\ndata: hal"),)
+
+
 def data_of(body: bytes) -> list[bytes]:
     framer = SSE()
     frames = [*framer.feed(body), *framer.rest()]

@@ -204,6 +204,19 @@ async def test_an_answer_waits_for_what_is_handed_in():
     assert server.messages[1].body["input"] == output
 
 
+async def test_an_answer_hears_only_what_its_script_waits_for():
+    async with talking(script(hear("inject"), say("Yes.")).websocket(WIRE)) as (socket, streams):
+        await socket.send(ask())
+        stream = await anext(streams)
+        id = (await anext(stream)).response_id
+        await socket.send(json.dumps({"type": "response.steer", "previous_response_id": id}))
+        refused = await anext(stream)
+        await socket.send(json.dumps({"type": "response.inject", "response_id": id}))
+        events = [event async for event in stream]
+    assert refused.wire_kind == "response.steer.failed"
+    assert text_of(events) == "Yes."
+
+
 @pytest.mark.parametrize(("what", "key"), [
     ("steer", "previous_response_id"), ("inject", "response_id"),
 ])  # fmt: skip

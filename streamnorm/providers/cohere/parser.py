@@ -6,6 +6,10 @@
 
 A call is found by its ``index`` among calls; ``delta.message.tool_calls`` is one object, no list.
 The end mark is ``message-end``, after which some deployments still say ``[DONE]``.
+
+The wire before this one, v1, is known and not read: lines of ``{"event_type":"text-generation",…}``, and before
+that ``{"text":…,"is_finished":false}``, as Command R answers ``InvokeModelWithResponseStream``. Its calls have
+no ids, and go back in another shape of request. A stream of it fails at once, and says what to ask for.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ from ...core.parser import (
 )
 from ...core.row import Item
 from ...events import Citation, Event, FinishReason, ReasoningDelta, TextDelta, Usage
+from ...framing import Framer
+from ...framing.lines import Values
+from ...framing.sse import SSE
 
 __all__ = ["ITEMS", "PARSER", "CohereParser"]
 
@@ -153,6 +160,23 @@ class Debug(Payload, tag="debug", tag_field="type"):
     prompt: Any = None
 
 
+class OldEvent(Payload):
+    """One of v1: what it is told by."""
+
+    event_type: str | None = None
+    is_finished: bool | None = None
+    text: Any = None
+    generation_id: Any = None
+    finish_reason: Any = None
+    response: Any = None
+    tool_calls: Any = None
+    tool_call_delta: Any = None
+    citations: Any = None
+    documents: Any = None
+    search_queries: Any = None
+    search_results: Any = None
+
+
 Payloads: TypeAlias = (
     ContentDelta | ContentStart | ContentEnd | PlanDelta | CallStart | CallDelta | CallEnd
     | CitationStart | CitationEnd | MessageStart | MessageEnd | Debug
@@ -165,6 +189,20 @@ class _Header(msgspec.Struct):
 
 # --- the types of tool entries ------------------------------------------------------------------
 
+_OLD = (b'"event_type"', b'"is_finished"')
+_decode_new = msgspec.json.Decoder(Payloads).decode
+_decode_old = msgspec.json.Decoder(OldEvent).decode
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return _decode_new(data)
+    except msgspec.ValidationError:
+        if b'"type"' in data or not any(word in data for word in _OLD):
+            raise
+        return _decode_old(data)
+
+
 _ID = "tool_calls.id"
 ITEMS = (
     Item("tool_calls", "function", "call", "client", "natural", _ID,
@@ -173,6 +211,17 @@ ITEMS = (
          "tool_call_id", "request only"),
 )  # fmt: skip
 ERRORS = {"ERROR", "TIMEOUT"}  # reasons that are failures
+BEGINNINGS = {
+    "message-start",
+    "content-start",
+    "tool-plan-delta",
+    "stream-start",
+    "text-generation",
+}
+OLD = (
+    "this is Cohere's v1 chat, which is not read: ask for v2 (/v2/chat; at Amazon Bedrock, "
+    "ConverseStream instead of InvokeModelWithResponseStream)"
+)
 
 # --- odd shapes, made even ----------------------------------------------------------------------
 
@@ -201,7 +250,7 @@ class CohereParser(Parser):
     name = "cohere"
     END = "message-end"
     TYPE_FIELD = "type"
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Payloads).decode)
+    decode: ClassVar[Decode] = staticmethod(_decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "COMPLETE": "stop",
         "STOP_SEQUENCE": "stop",
@@ -235,8 +284,15 @@ class CohereParser(Parser):
         self._usage: dict[str, Any] = {}
 
     @classmethod
+    def framer(cls, start: str, limit: int) -> Framer:
+        return Values(limit) if start == "json" else SSE(limit)  # v1 comes in lines
+
+    @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
-        return str(payload.get("type")) in {"message-start", "content-start", "tool-plan-delta"}
+        kind = payload.get("type", payload.get("event_type"))
+        if kind is None:
+            return isinstance(payload.get("is_finished"), bool)
+        return str(kind) in BEGINNINGS
 
     def heading(self, data: bytes) -> Heading:
         return Heading(None, first_text(msgspec.json.decode(data, type=_Header).id))
@@ -325,6 +381,10 @@ class CohereParser(Parser):
     def _message_start(self, p: MessageStart, out: Out) -> None:
         self.begin_answer(out)
 
+    def _old(self, p: OldEvent, out: Out) -> None:
+        """Not this wire: nothing of it may be heard as if it were."""
+        raise StreamFailed(Failure("protocol", OLD, "v1"))
+
     def _nothing(self, p: Any, out: Out) -> None:
         """Known, and of no use to us."""
 
@@ -353,6 +413,7 @@ class CohereParser(Parser):
         MessageStart: _message_start,
         MessageEnd: _message_end,
         Debug: _nothing,
+        OldEvent: _old,
     }
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done, b'"[DONE]"': _done}
 
