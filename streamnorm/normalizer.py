@@ -410,7 +410,7 @@ class Normalizer:
         """What stands behind the one head that was cut off all these frames in, events out."""
         self._latest, self._latest_cut = lines, self._lead
         self._frames = frames = self._frames + len(lines)
-        unread = iter(self._opened(lines) if self._envelope else lines)
+        unread = iter(lines)
         run = self._parser.run
         try:
             if self._left < self._long or frames > self._limits.frames:
@@ -422,7 +422,7 @@ class Normalizer:
                 self._read_run(unread, unread, lines, out)
             else:  # as in ``_read_run``, which goes on if not all are as usual
                 try:
-                    payload = run(unread, out)
+                    payload = run(unread, self._envelope, out)
                 except UNREADABLE:
                     self._read_odd(unread, lines, out)
                 else:
@@ -431,15 +431,7 @@ class Normalizer:
                     self._kinds[type(payload)](self._parser, payload, out)
                 self._read_run(unread, unread, lines, out)
         except _STOPS as error:
-            self._stop(error, out, lines[len(lines) - length_hint(unread) :], self._lead)
-
-    def _opened(self, lines: list[bytes]) -> list[bytes]:
-        """What payloads repeat is cut where it is the same to the byte, so that every byte of a frame
-        is either compared or read. A line that begins otherwise stays itself."""
-        envelope = self._envelope
-        return [
-            line if (rest := line.removeprefix(envelope)) is line else b"{" + rest for line in lines
-        ]
+            self._stop(error, out, unread, self._lead)
 
     def _stop(
         self, error: Exception, out: list[Event], unread: Iterable[bytes] = (), cut: bytes = b""
@@ -488,9 +480,10 @@ class Normalizer:
         """The hot loop over ``some`` of the payloads that are ``unread``; ``lines`` are all of them as
         they came. The wire's own loop gives back any payload that is not the usual one."""
         parser, kinds, calls, run = self._parser, self._kinds, self._calls, self._parser.run
+        envelope = self._envelope
         while run is not None and not calls.mended:
             try:
-                payload = run(some, out)
+                payload = run(some, envelope, out)
             except UNREADABLE:
                 self._read_odd(unread, lines, out)
             else:
@@ -498,9 +491,14 @@ class Normalizer:
                     return
                 kinds[type(payload)](parser, payload, out)
         decode = _refuse if calls.mended else self._decode
-        for data in some:
+        for line in some:
             try:
-                payload = decode(data)
+                # What payloads repeat is cut where it is the same to the byte: so every byte of a
+                # frame is either compared or read. A line that begins otherwise stays itself.
+                if envelope and (rest := line.removeprefix(envelope)) is not line:
+                    payload = decode(b"{" + rest)
+                else:
+                    payload = decode(line)
             except UNREADABLE:
                 self._read_odd(unread, lines, out)
                 decode = _refuse if calls.mended else self._decode

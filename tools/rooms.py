@@ -38,7 +38,7 @@ ROOMS = (
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws",
          "bytes in any chunking", "frames"),
-    Room("core", ". cursor mint calls mend even media parser lanes complete row",
+    Room("core", ". cursor mint calls mend stencil even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
          "messages repair",

@@ -50,7 +50,7 @@ class Decode(Protocol):
 
 
 Word: TypeAlias = Callable[[Any, Out], None]
-Run: TypeAlias = Callable[[Iterator[bytes], Out], Any]
+Run: TypeAlias = Callable[[Iterator[bytes], bytes, Out], Any]
 
 # All that msgspec can raise for bytes from outside.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -120,9 +120,9 @@ class Parser:
     decode: ClassVar[Decode]
     # Off the hot path, a wire may know more fields than its hot type looks at.
     decode_all: ClassVar[Decode | None] = None
-    # A loop of its own over payloads of one head: it hears those that are as usual, as their handler
-    # would, and gives back the first one that is not, for its handler; None: there are no more. It
-    # raises nothing but what decoding raises, and what ends a stream.
+    # A loop of its own over payloads behind one head (and its envelope, if it has one): it hears those
+    # that are as usual, as their handler would, and gives back the first one that is not, for its
+    # handler; None: there are no more. It raises what decoding raises, and what ends a stream.
     run: Run | None = None
     _loss: str  # what the payload that is being read lacks
     _gallery: Gallery | None = None

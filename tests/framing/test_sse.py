@@ -437,7 +437,7 @@ def test_a_run_that_is_longer_than_a_block_may_be_is_fed(over: int):
 
 
 def test_heads_of_many_kinds_are_fed_for_four_chunks():
-    mixed = E + b"1\n\n" + D + b"2\n\n" + E + b"3\n\n"
+    mixed = (E + b"1\n\n" + D + b"2\n\n") * 4 + E + b"3\n\n"
     framer = run_after([b"\n\n"])
     told = [framer.run(mixed, E) is not None for _ in range(7)]
     assert told == [True, False, False, False, False, True, False]
@@ -445,5 +445,5 @@ def test_heads_of_many_kinds_are_fed_for_four_chunks():
 
 def test_now_and_then_another_head_is_no_mixture():
     framer = run_after([b"\n\n"])
-    chunk = (E + b"1\n\n") * 8 + D + b"2\n\n" + E + b"3\n\n"
+    chunk = E + b"1\n\n" + (D + b"2\n\n") * 3 + E + b"3\n\n"
     assert all(framer.run(chunk, E) is not None for _ in range(3))

@@ -272,6 +272,15 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._is_far", "boundary: self._left >= 0"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: size <= limits.frame_bytes"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "boundary: number <= limits.frames"): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._read_run",
+        "never: envelope and (rest := line.removeprefix(envelope)) is not line",
+    ): _SHORTCUT,
+    (
+        _PIPE, "Normalizer._take_run",
+        "always: self._left < self._long or frames > self._limits.frames",
+    ): _SHORTCUT,
+    (_PIPE, "Normalizer._take_run", "always: run is None or self._calls.mended"): _SHORTCUT,
     (_PIPE, "Normalizer._read", "without: and self._framer is not None"): _TYPES,
     (
         _PIPE, "Normalizer._read",
@@ -433,8 +442,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_EXACT, "parse", "never: flat"): _SHORTCUT,
     (_EXACT, "parse", "never: keys == text.count(':')"): _SHORTCUT,
     (
-        _EXACT, "parse",
-        "always: keys != text.count('\":') or _space_before_colon(text)",
+        _EXACT, "parse", "always: keys != text.count('\":') or _space_before_colon(text)",
     ): _SHORTCUT,
     (_EXACT, "_judge", "without: and '\\\\u' in text"): _SHORTCUT,
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",

@@ -344,12 +344,12 @@ class GeminiParser(Parser):
 
     # the hot handler: text, and whole calls
 
-    def run(self, datas: Iterator[bytes], out: Out) -> Any:
+    def run(self, lines: Iterator[bytes], envelope: bytes, out: Out) -> Any:
         """As ``_hot_chunk`` for one text, or one whole call, and counts as long as those before them:
         written out, as a function call less per payload can be measured (``make bench``)."""
         choices, calls, whole = self._choices, self.calls, self._whole
         size = len(self._usage)
-        for p in map(self.decode, datas):
+        for p in map(self.decode, lines):
             usage, candidates = p.usage_metadata, p.candidates
             if len(usage) != size or len(candidates) != 1:
                 return p

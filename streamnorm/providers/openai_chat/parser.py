@@ -33,6 +33,7 @@ from ...core.parser import (
     first_text,
     items_of,
 )
+from ...core.stencil import NEVER, Stencil
 from ...events import (
     Citation,
     Echo,
@@ -317,6 +318,7 @@ class ChatParser(Parser):
         self.calls.eager = False  # names may come in pieces
         self._first = Choice(0, self.calls, self.scribe)
         self._choices: dict[int, Choice] = {0: self._first}
+        self._stencil = Stencil()
         self._usage: dict[str, Any] = {}
         self._refused: set[int] = set()  # choices
         self._failure: Failure | None = None
@@ -383,12 +385,31 @@ class ChatParser(Parser):
 
     # the hot handler: text, then argument fragments of a known index
 
-    def run(self, datas: Iterator[bytes], out: Out) -> Any:
-        """As ``_chunk`` for one text, or for one fragment of an open call, of the first choice:
-        written out, as a function call less per payload can be measured (``make bench``)."""
-        first = self._first
-        functions = first.functions
-        for p in map(self.decode, datas):
+    def run(self, lines: Iterator[bytes], envelope: bytes, out: Out) -> Any:
+        """As ``_chunk`` for one text, or for one fragment of an open call, of the first choice: first
+        by the stencil of the ones before it, else read in full. Written out, as a function call less
+        per payload can be measured (``make bench``)."""
+        first, stencil, decode = self._first, self._stencil, self.decode
+        functions, before = first.functions, stencil.before
+        grown: Call | None = None  # whose fragments the stencil is of; none: it is of text
+        if stencil.place is not None:
+            grown = functions.get(stencil.place)
+            if grown is None or grown.state is not OPEN or first.reason is not None:
+                before = NEVER
+        for line in lines:
+            rest = line.removeprefix(before)  # itself if it begins otherwise
+            if rest is not line and (text := stencil.text(rest)):
+                if grown is None:
+                    first.spoke = True
+                    out.append(TextDelta(text))
+                    continue
+                if text[0] != "{":
+                    first.last, first.spoke = grown, True
+                    grown.fragments.append(text)
+                    out.append(ToolCallDelta(grown.ordinal, text))
+                    continue
+            rest = line.removeprefix(envelope)
+            p = decode(line if rest is line or not envelope else b"{" + rest)
             choices = p.choices
             if len(choices) != 1 or p.usage is not None:
                 return p
@@ -406,6 +427,9 @@ class ChatParser(Parser):
             if not entries:
                 if delta.content:
                     out.append(TextDelta(delta.content))
+                    if stencil.is_due(None):
+                        self._learn(line, p)
+                        before, grown = stencil.before, None
                 first.spoke = True
                 continue
             entry = entries[0]
@@ -423,11 +447,31 @@ class ChatParser(Parser):
                 or first.reason is not None
             ):
                 return p
-            first.last = call
-            first.spoke = True
+            first.last, first.spoke = call, True
             call.fragments.append(text)
             out.append(ToolCallDelta(call.ordinal, text))
+            if stencil.is_due(entry.index):
+                self._learn(line, p)
+                before, grown = stencil.before, call
         return None
+
+    def _learn(self, line: bytes, p: Chunk) -> None:
+        """The stencil of a chunk that was heard, whose one text is that of its delta."""
+        whole = self.decode(line)  # it may have been read without its envelope
+        delta = whole.choices[0].delta
+        function = delta.tool_calls[0].function if delta.tool_calls else None
+
+        def says(made: bytes, text: str, padding: str) -> bool:
+            if function is not None:
+                function.arguments = text
+            else:
+                delta.content = text
+            if padding:
+                whole.obfuscation = padding
+            return bool(self.decode(made) == whole)
+
+        key = b'"content":' if function is None else b'"arguments":'
+        self._stencil.learn(line, key, b'"obfuscation"', says)
 
     def _chunk(self, p: Chunk, out: Out) -> None:
         for choice in p.choices:

@@ -352,14 +352,14 @@ class ResponsesParser(Parser):
 
     # --- pieces, as usual ------------------------------------------------------------------------
 
-    def run(self, datas: Iterator[bytes], out: Out) -> Any:
+    def run(self, lines: Iterator[bytes], envelope: bytes, out: Out) -> Any:
         """As ``_arguments_piece`` and ``_text_piece`` for what goes on where the one before it was:
         written out, as a function call less per payload can be measured (``make bench``)."""
         call, item, place = self._grown, self._item, self._place
         if call is not None and call.state is not OPEN:
             call = None
         at, pieces = self._at, self._pieces
-        for p in map(self.decode, datas):
+        for p in map(self.decode, lines):
             if p.stream_id is not None:
                 return p
             if type(p) is ArgumentsPiece:
