@@ -112,10 +112,24 @@ def _event(block: list[bytes]) -> list[Payload]:
 def lines(body: bytes) -> list[Payload]:
     """One value per line; half a line at the end is nothing."""
     *whole, last = body.removeprefix(BOM).split(b"\n")
-    payloads = [Payload(parsed(line)) for line in whole if line.strip()]
+    payloads = [
+        Payload(value, rough=roughly(line) if value is UNREAD else None)
+        for line in whole
+        if line.strip()
+        for value in (parsed(line),)
+    ]
     if last.strip() and (value := parsed(last)) is not UNREAD:
         payloads.append(Payload(value))
     return payloads
+
+
+def whole_in(payload: Payload, *fields: str) -> Any:
+    """What a line says; one that is no UTF-8 beside these fields says what stands in them."""
+    if payload.value is not UNREAD or not isinstance(payload.rough, dict):
+        return payload.value
+    said = {name: payload.rough[name] for name in fields if name in payload.rough}
+    replaced = "\ufffd" in json.dumps(said, ensure_ascii=False)
+    return UNREAD if replaced or fields[0] not in said else {**payload.rough, **said}
 
 
 # --- one JSON array ---------------------------------------------------------------------------
