@@ -858,6 +858,9 @@ FINDS: dict[str, Find] = {
         "codex", (TURN, thing("completed", "command_execution"), TURN_OVER)),
     "codex: an item whose input is of another type": (
         "codex", (TURN, thing("completed", "file_change", changes="x"), TURN_OVER)),
+    "codex: an item that is named when it is completed, and says another input then": (
+        "codex", (TURN, thing("started", "mcp_tool_call", arguments={"to": "you"}),
+                  thing("completed", "mcp_tool_call", tool="pay", arguments={"to": "me"}), TURN_OVER)),
     "codex: an item without the name of its tool": (
         "codex", (TURN, thing("completed", "mcp_tool_call", arguments={"to": "me"}), TURN_OVER)),
     "codex: a saved text that is an object": (

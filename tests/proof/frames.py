@@ -123,6 +123,15 @@ def _line(line: bytes) -> Payload:
     return Payload(value, rough=roughly(line) if value is UNREAD else None)
 
 
+def whole_in(payload: Payload, *fields: str) -> Any:
+    """What a line says; one that is no UTF-8 beside these fields says what stands in them."""
+    if payload.value is not UNREAD or not isinstance(payload.rough, dict):
+        return payload.value
+    said = {name: payload.rough[name] for name in fields if name in payload.rough}
+    replaced = "\ufffd" in json.dumps(said, ensure_ascii=False)
+    return UNREAD if replaced or fields[0] not in said else {**payload.rough, **said}
+
+
 # --- one JSON array ---------------------------------------------------------------------------
 
 _space = re.compile(r"[ \t\r\n]*")

@@ -287,6 +287,13 @@ def test_an_item_whose_input_or_name_is_missing_or_of_another_type_is_broken(typ
     assert [b.reason for b in broken_of(events)] == ["conflict"]
 
 
+def test_a_tool_that_is_named_at_the_end_is_called_with_what_is_said_there():
+    started = item("started", "mcp_tool_call", arguments={"a": 1})
+    completed = item("completed", "mcp_tool_call", tool="f", arguments={"a": 2})
+    events = one([BEGIN, started, completed, END])
+    assert [(c.name, c.arguments) for c in calls_of(events)] == [("f", {"a": 2})]
+
+
 def test_what_could_not_be_read_at_the_start_may_be_said_at_the_end():
     events = one([BEGIN, item("started", "command_execution", command=5), RAN, END])
     assert [c.arguments for c in calls_of(events)] == [{"command": "ls"}]

@@ -233,7 +233,9 @@ class CodexParser(ResponsesParser):
         item, _ = self.sound(p.item)
         step = _step_of(item)
         if step is not None and self._has_id(item):
+            named = not step.name_field or first_text(item.get(step.name_field)) is not None
             whole = step.early and bool(_given(item, step.arguments)) and _is_said(step, item)
+            whole = whole and named  # else nothing is told yet, and its end says all again
             self._call_of_step(step, item, p.item, out, whole=whole)
         self.calls.lossy = ""
 

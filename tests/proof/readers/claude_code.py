@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.proof.frames import lines
+from tests.proof.frames import lines, whole_in
 from tests.proof.readers.anthropic import (
     KNOWN,
     NORMAL,
@@ -39,7 +39,7 @@ def read(body: bytes) -> Reading:
     agents: dict[str, Agent] = {}
     reading = Reading()
     for payload in lines(body):
-        said = payload.value
+        said = whole_in(payload, "message", "type", "parent_tool_use_id", "agentId")
         kind = text_in(said.get("type")) if isinstance(said, dict) else ""
         name = whose(said) if isinstance(said, dict) else None
         if name is None:  # it may have been of any; a whole line is no piece of another

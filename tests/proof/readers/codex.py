@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.proof.frames import lines
+from tests.proof.frames import lines, whole_in
 from tests.proof.readers import openai_responses
 from tests.proof.readers.openai_responses import Items
 from tests.proof.readers.said import Heard, Reading, name_in, sound_object, text_in
@@ -41,7 +41,8 @@ def read(body: bytes) -> Reading:
     reading = Reading()
     turn = Turn(reading)
     for payload in lines(body):
-        said = payload.value
+        said = whole_in(payload, "item", "type")
+        said = said if isinstance(said, dict) else whole_in(payload, "payload", "type")
         if not isinstance(said, dict):  # whatever it was, no item has parts elsewhere
             continue
         kind = text_in(said.get("type"))
