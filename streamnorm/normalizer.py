@@ -43,6 +43,7 @@ from .opening import Opening, is_json
 __all__ = ["Normalizer"]
 
 MEASURE_EVERY = 64  # frames, once a stream is long enough to hold too much
+FEW_BYTES = 64 * 1024  # that may stay in hand when a stream is over, to tell where it ended
 _BROKEN: dict[str, BrokenReason] = {
     "provider_error": "provider_error", "limit": "limit", "cancelled": "cancelled",
 }  # fmt: skip
@@ -446,6 +447,10 @@ class Normalizer:
             raised.frame = self._frames - len(rest)
             raised.events = tuple(out)
             raise
+        if (
+            sum(map(len, self._latest)) > FEW_BYTES
+        ):  # an ended pipe holds little: asked now, not later
+            self._at, self._latest = self._place(), []
         self._after_end([_whole(block, cut) for block in rest])
 
     def _end_by(self, error: Exception, out: list[Event]) -> None:

@@ -395,6 +395,15 @@ class Calls:
         for call in self.unfinished(choice):
             self.taint(call, why)
 
+    def textless(self, call: Call) -> None:
+        """A fragment came without its text. For a closed call it may have been another's, as in ``_late``."""
+        if call.state < CLOSED:
+            self.taint(call, "a fragment came without its text")
+        else:
+            self.taint_open(
+                "a fragment without its text came for a call that was closed", call.choice
+            )
+
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
         """Argument text came that no call claims: it may have been any open one's."""
         self.doubt_next(choice, place)
@@ -635,7 +644,11 @@ class Calls:
         elif not (text == held or _same_value(call.kind, held, text)):
             return self._contradict(call, held, text)
         call.rival = None
-        if not self.lossy:
+        if self.lossy:
+            call.filled = (
+                True  # no proof, but a copy: another that says otherwise is a contradiction
+            )
+        else:
             call.taint = ""  # this is the wire's own word for all of it
             call.stated = True
 

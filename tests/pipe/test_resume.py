@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -570,3 +571,23 @@ def test_a_cursor_of_another_provider_is_refused():
     with pytest.raises(UsageError, match="a cursor of 'anthropic', not of 'openai_responses'"):
         Normalizer("openai_responses", after="anthropic:r:5:0")
     assert Normalizer(after="openai_responses:r:5:0").provider == "openai_responses"
+
+
+def test_a_pipe_that_is_over_holds_little_and_knows_where_it_ended():
+    """The last event of a response may repeat all of it."""
+    said = "x" * 1_000_000
+    last = end(1)
+    last["response"]["instructions"] = said
+    body = b"".join(f"data: {json.dumps(p)}\n\n".encode() for p in (created(0), last))
+    del said, last
+    pipe = Normalizer("openai_responses")
+    tracemalloc.start()
+    try:
+        for at in range(0, len(body), 16384):
+            pipe.feed(body[at : at + 16384])
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert pipe.ended
+    assert held < 300_000
+    assert Cursor.read(pipe.cursor or "").at == 1

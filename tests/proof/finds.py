@@ -233,6 +233,13 @@ FINDS: dict[str, Find] = {
     "an unknown reason makes no {}": ("anthropic", (start(), stop(), reason("SAFETY"), END)),
     "a converse block that never stopped is not {}": (
         "bedrock", (use(), aws_stop("tool_use"), METADATA)),
+    "converse: a fragment without its text for a closed block, while another is open": (
+        "bedrock",
+        (use(), bedrock("contentBlockStop"),
+         bedrock("contentBlockStart", 1, start={"toolUse": {"toolUseId": "B", "name": "rob"}}),
+         bedrock("contentBlockDelta", 1, delta={"toolUse": {"input": WHOLE}}),
+         bedrock("contentBlockDelta", 0, delta={"toolUse": {"input": None}}),
+         bedrock("contentBlockStop", 1), aws_stop("tool_use"), METADATA)),
     "a converse block that begins after the end": (
         "bedrock", (aws_stop("tool_use"), use(), METADATA)),
     "an unknown converse reason makes no {}": (
@@ -266,6 +273,10 @@ FINDS: dict[str, Find] = {
             "openai_chat", (chat(named(), finish=word), chat(entry(WHOLE)), chat(finish="stop"), DONE))
         for word in NO_END
     },
+    "chat: pieces of another answer, and its end, in the middle of a key": (
+        "openai_chat",
+        (chat(named('{"q')), chat(entry("5}")), chat(named(WHOLE, "rob", "B", 1)), chat(finish="stop"),
+         chat(entry('":{}}', 1)), chat(entry('":1}')), chat(finish="stop"), DONE)),
     "chat: [DONE] alone ends no text tool": (
         "openai_chat", (chat(custom("half", id="A", type="custom")), DONE)),
     "chat: length ends no text tool": (
@@ -290,6 +301,13 @@ FINDS: dict[str, Find] = {
         (step_start(), step_start(id="B"), step("stop"), interaction("requires_action"))),
     "chat: another id on the same index before any text": (
         "openai_chat", (chat(named()), chat(named(WHOLE, id="B")), chat(finish="stop"), DONE)),
+    "a copy that says its type twice, and a shorter one": (
+        "openai_responses",
+        (CREATED, function("added", ""), event("function_call_arguments.delta", delta='{"n":12}'),
+         b'event: response.function_call_arguments.done\n'
+         b'data: {"type":7,"type":"response.function_call_arguments.done","output_index":0,'
+         b'"item_id":"it_1","arguments":"{\\"n\\":12}"}\n\n',
+         function("done", '{"n":1}'), over())),
     "an item whose call_id changes is one call": (
         "openai_responses",
         (function("added", ""), event("function_call_arguments.done", arguments=WHOLE),

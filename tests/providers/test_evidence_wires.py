@@ -445,7 +445,7 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
         (chat(custom("x", "run", id="A")), chat(finish="stop"), chat(custom("")), DONE), [("run", "x")]),
     "a normal word that text of another call follows": (
         (chat(named()), chat(named('{"to"', "b", "B", 1)), chat(finish="stop"), chat(entry(':"me"}', 1)),
-         DONE), [("pay", "truncated!"), ("b", WHOLE)]),
+         DONE), [("pay", "conflict!"), ("b", "conflict!")]),
     "a normal word that an entry without text follows": (
         (chat(named()), chat(finish="stop"), chat(entry()), DONE), [("pay", "")]),
     "a normal word on every chunk ends a call with the last": (

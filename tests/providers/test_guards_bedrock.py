@@ -38,6 +38,13 @@ def test_an_empty_text_in_the_place_of_a_call_makes_it_doubtful_too():
     assert told("bedrock", b_start(), b_delta(WHOLE), b_said(text=""), b_stop(), *B_END) == DOUBTED
 
 
+def test_a_fragment_without_its_text_for_a_closed_call_makes_the_open_ones_doubtful():
+    """As text for a closed call would: it may be another's, whose place was garbled."""
+    first, second = (b_start(), b_delta(WHOLE), b_stop()), b_start("B", "rob", 1)
+    stream = (*first, second, b_delta(WHOLE, 1), b_said(0, toolUse={}), b_stop(1), *B_END)
+    assert told("bedrock", *stream) == [("pay", WHOLE), ("rob", "conflict!")]
+
+
 def test_text_in_a_place_that_cannot_be_read_makes_the_open_calls_doubtful():
     stream = (b_start(), b_delta(WHOLE), b_said("zero", text="x"), b_stop(), *B_END)
     assert told("bedrock", *stream) == DOUBTED

@@ -104,3 +104,11 @@ def test_fragments_follow_what_the_start_said():
 def test_an_error_at_the_end_is_told_in_its_words(word: str, error: Any, message: str):
     events = heard(said("hi"), c_end(word, error=error))
     assert (end(events), events[-1].error) == (("failed", "provider_error"), message)
+
+
+def test_a_fragment_without_its_text_for_a_closed_call_makes_the_open_ones_doubtful():
+    first = (c_start(), c_delta(WHOLE), c_call("end"))
+    second = c_call("start", {"id": "B", "function": {"name": "rob", "arguments": WHOLE}}, 1)
+    stray = c_call("delta", {"function": {}}, 0)
+    events = heard(*first, second, stray, c_call("end", index=1), c_end())
+    assert fate(events)[0] == [*TOLD, "conflict"]

@@ -340,3 +340,29 @@ def test_counts_alone_and_a_message_beside_choices_are_no_error(new: dict[str, A
 def test_a_word_beside_text_is_the_end_of_the_calls_before_it(provider: str, rare: dict[str, Any]):
     body = Chat.call(0, "a", "pay", "") + Chat.delta({"content": "", **rare}, "tool_calls")
     assert fate(heard(provider, body)[0]) == ([{}], ("finish", "tool_calls"))
+
+
+# --- after the end --------------------------------------------------------------------------------
+
+END = chunk({"delta": {}, "finish_reason": "tool_calls"})
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_what_goes_on_after_a_word_for_the_end_that_stood_alone_is_in_doubt(provider: str):
+    """The word was of another answer, or the piece is: they are not of one turn."""
+    pieces = Chat.call(0, "a", "pay", '{"n"'), END, Chat.call(0, None, None, ":1}")
+    body = b"".join(pieces) + END + DONE
+    assert fate(heard(provider, body)[0]) == (["conflict"], ("finish", "tool_calls"))
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_it_is_in_doubt_for_each_call_that_had_begun_and_for_none_that_begins_later(provider: str):
+    begun = Chat.call(0, "a", "pay", '{"n"') + Chat.call(1, "b", "rob", '{"n"')
+    rest = (
+        Chat.call(1, None, None, ":1}")
+        + Chat.call(0, None, None, ":1}")
+        + Chat.call(2, "c", "ask", '{"n"')
+    )
+    body = begun + END + rest + Chat.call(2, None, None, ":3}")
+    told = fate(heard(provider, body + END + DONE)[0])
+    assert told == (["conflict", "conflict", {"n": 3}], ("finish", "tool_calls"))

@@ -930,3 +930,29 @@ def test_a_response_that_begins_again_in_its_lane_goes_on(lane: dict[str, str]):
     first = R.say("created", response={"id": "r", "model": "m"}, **lane)
     events = traced("openai_responses", first + first + R.text("Hi.") + OVER)[0]
     assert (text_of(events), end(events)) == ("Hi.", STOPPED)
+
+
+# --- copies and inputs of other types -------------------------------------------------------------
+
+
+def test_a_copy_that_says_its_type_twice_is_still_a_copy_that_another_one_can_contradict():
+    copy = sse(
+        '{"type":7,"type":"response.function_call_arguments.done","output_index":0,'
+        '"item_id":"fa","arguments":"{\\"n\\":12}"}',
+        "response.function_call_arguments.done",
+    )
+    frames = [A, piece('{"n":1', output_index=0), piece("2}", output_index=0), copy]
+    item = fc("fa", "a", arguments=ONE, status="completed")
+    assert ends(*frames, R.done(item), OVER) == [("a", "pay", "conflict")]
+
+
+@pytest.mark.parametrize("value", [{}, [], {"x": 1}, 5, False])
+def test_the_text_of_a_custom_tool_must_be_text(value: Any):
+    item = custom("cu", "c", status="completed") | {"input": value}
+    assert ends(R.added(custom("cu", "c")), R.done(item), OVER) == [("c", "run", "conflict")]
+
+
+@pytest.mark.parametrize("value", [5, True])
+def test_a_number_where_the_arguments_of_a_hosted_search_stand_is_no_empty_search(value: Any):
+    item = {"type": "web_search_call", "id": "ws", "status": "completed", "arguments": value}
+    assert ends(R.added(item), R.done(item), OVER) == [("ws", "web_search", "conflict")]

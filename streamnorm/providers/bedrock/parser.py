@@ -401,7 +401,7 @@ class BedrockParser(Parser):
         if call is None:
             self.calls.astray((index,), index=index)
         elif text is None:
-            self.calls.taint(call, "a fragment came without its text")
+            self.calls.textless(call)
         elif text:
             grow = self.calls.merge_object if self.even_objects else self.calls.append
             grow(call, text, out)

@@ -356,7 +356,7 @@ class CohereParser(Parser):
             grow = self.calls.merge_object if self.even_objects else self.calls.append
             grow(call, function.arguments, out)
         elif function.arguments is None and not (entry.id or function.name):
-            self.calls.taint(call, "a fragment came without its text")
+            self.calls.textless(call)
 
     def _call_end(self, p: CallEnd, out: Out) -> None:
         call = self._calls.get(p.index)

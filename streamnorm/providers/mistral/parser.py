@@ -128,7 +128,7 @@ class MistralParser(ChatParser):
             if choice.finish_reason:
                 self._finish_choice(choice.index, choice.finish_reason, out)
                 said = choice.delta is not None and bool(choice.delta.tool_calls)
-                self._choice(choice.index).beside = said
+                self._choice(choice.index).hear_end(said)
         self._count(p.usage)
 
     def _delta(self, number: int, delta: Delta, out: Out) -> None:

@@ -158,7 +158,7 @@ class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_scribe", "beside", "builtin", "by_index", "copy", "executed", "functions", "last",
+        "_calls", "_over", "_scribe", "beside", "builtin", "by_index", "copy", "executed", "functions", "last",
         "legacy", "number", "raw_reason", "reason", "row", "spoke",
     )  # fmt: skip
 
@@ -177,6 +177,7 @@ class Choice:
         self.raw_reason: str | None = None
         self.spoke = False
         self.beside = False  # the reason came in one chunk with a piece of a call
+        self._over = 0  # calls before this one had begun when a word for the end came alone
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
         """The entries of one delta; ``objects``: their arguments came as objects, not as text."""
@@ -237,15 +238,22 @@ class Choice:
         of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
         if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
             self._calls.taint(call, "it is said to be of two kinds")
-        elif it.text and self.reason is not None and self._is_over(call):
+        elif it.text and self._is_over(call):
             self._calls.taint(call, "text came for it after the end")
         if it.text:
             self._goes_on()
 
     def _is_over(self, call: Call) -> bool:
-        """Text has no closing brace, and {} may stand for what is to come: after a word for the end
-        nothing is of it, unless that stood beside a piece, as it then may stand on every chunk."""
-        return call.kind is CUSTOM or (not self.beside and self._calls.may_go_on(call))
+        """After a word for the end nothing is of it, unless that stood beside a piece, as it then may
+        stand on every chunk; but text has no closing brace."""
+        return call.ordinal < self._over or (call.kind is CUSTOM and self.reason is not None)
+
+    def hear_end(self, beside: bool) -> None:
+        """A word for the end came: ``beside`` a piece of a call, or alone, for all that had begun."""
+        self.beside = beside
+        if not beside:
+            self._over = len(self._calls.all)
+            self.functions.clear()  # what comes for them now is looked at
 
     def _goes_on(self) -> None:
         """Some say a normal reason on every chunk or after each call: what follows needs its own."""

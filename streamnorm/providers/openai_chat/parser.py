@@ -511,7 +511,7 @@ class ChatParser(Parser):
                 self._first.spoke = True
             if choice.finish_reason:
                 self._finish_choice(number, choice.finish_reason, out)
-                self._choice(number).beside = delta is not None and bool(delta.tool_calls)
+                self._choice(number).hear_end(delta is not None and bool(delta.tool_calls))
         if p.usage is not None:
             self._count(p.usage)
 
@@ -642,7 +642,7 @@ class ChatParser(Parser):
                 self._fail(failure_of(part.error))
             if part.finish_reason:
                 self._finish_choice(part.index, part.finish_reason, out)
-                self._choice(part.index).beside = _calls_something(part.delta)
+                self._choice(part.index).hear_end(_calls_something(part.delta))
             self._count(part.usage)
         for name in SOURCES:
             self._cite_once(name, getattr(p, name), out)

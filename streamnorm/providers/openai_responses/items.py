@@ -270,13 +270,14 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
     text = FORMS[tool.said[0]](tool, item, raw)
     if text not in ("", "{}"):
         return text
-    if any(isinstance(item.get(field), int | float) for field in tool.said[1:]):
-        return None
+    plain = tool.kind.key is not None
+    legible = str | None if plain else str | dict | list | None
+    if not all(isinstance(item.get(field), legible) for field in (*tool.said[1:], *INPUTS)):
+        return None  # a number, or what should be text and is none: not what was meant
     others = [
         field for field, value in item.items()
         if value and field not in _BESIDE and isinstance(value, str | dict | list)
     ]  # fmt: skip
-    plain = tool.kind.key is not None
     fit = [
         f for f in INPUTS
         if f in others and (f in TEXTS) is plain and (not plain or isinstance(item[f], str))
