@@ -293,9 +293,21 @@ class Worker:
 
 
 def run_all(wires: list[str], seed: str, mutants: int, jobs: int, quiet: bool = False) -> Figures:
-    """All batches over the cores; a worker that dies is a find, not an end."""
-    todo, total = tasks(wires, seed, mutants), Figures()
-    running: list[Worker] = []
+    """All batches over the cores; a worker that dies is a find, not an end. Interrupted, it gives what
+    it has so far."""
+    total, running = Figures(), list[Worker]()
+    try:
+        _run(tasks(wires, seed, mutants), total, running, jobs, 0 if quiet else mutants)
+    except KeyboardInterrupt:
+        for worker in running:
+            worker.process.kill()
+            worker.process.join()
+    return total
+
+
+def _run(
+    todo: Iterator[Task], total: Figures, running: list[Worker], jobs: int, shown: int
+) -> None:
     again: list[Task] = []
     began = time.monotonic()
     while True:
@@ -305,13 +317,13 @@ def run_all(wires: list[str], seed: str, mutants: int, jobs: int, quiet: bool = 
                 break
             running.append(Worker(task))
         if not running:
-            return total
+            return
         multiprocessing.connection.wait([worker.pipe for worker in running], 0.5)
         for worker in [w for w in running if w.is_over()]:
             running.remove(worker)
             total.add(worker.figures(again))
-            if not quiet:
-                show_progress(total, mutants, began)
+            if shown:
+                show_progress(total, shown, began)
 
 
 # --- telling --------------------------------------------------------------------------------------
@@ -379,6 +391,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--wire", action="append", choices=sorted(MAKERS), default=None)
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     options = parser.parse_args(argv)
+    for end in (signal.SIGINT, signal.SIGTERM):  # what was found until then is written down
+        signal.signal(end, signal.default_int_handler)
     began = time.monotonic()
     wires = options.wire or list(MAKERS)
     figures = run_all(wires, options.seed, options.mutants, options.jobs)
