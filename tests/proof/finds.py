@@ -296,6 +296,14 @@ FINDS: dict[str, Find] = {
         (use(), use(), bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
     "a cohere start said twice": (
         "cohere", (cohere_start(), cohere_start(id="B"), cohere("end"), cohere_end("TOOL_CALL"))),
+    "converse: a delta that says nothing, behind the end of its block": (
+        "bedrock",
+        (use(), bedrock("contentBlockStop"), bedrock("contentBlockDelta", delta={}),
+         aws_stop("tool_use"), METADATA)),
+    "a step started twice, with other arguments": (
+        "gemini_interactions",
+        (step_start(arguments={"a": 1}), step_start(arguments={"a": 1, "b": 2}), step("stop"),
+         interaction("requires_action"))),
     "a step started twice": (
         "gemini_interactions",
         (step_start(), step_start(id="B"), step("stop"), interaction("requires_action"))),

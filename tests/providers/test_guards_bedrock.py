@@ -34,6 +34,11 @@ def test_text_in_the_place_of_a_call_that_was_closed_changes_nothing():
     assert told("bedrock", *stream) == [("pay", "")]
 
 
+def test_a_delta_that_says_nothing_behind_the_end_of_a_block_makes_its_call_doubtful():
+    """Its fragment came late and lost its text: there is no proof of {} any more."""
+    assert told("bedrock", b_start(), b_stop(), b_said(), *B_END) == DOUBTED
+
+
 def test_an_empty_text_in_the_place_of_a_call_makes_it_doubtful_too():
     assert told("bedrock", b_start(), b_delta(WHOLE), b_said(text=""), b_stop(), *B_END) == DOUBTED
 

@@ -334,3 +334,18 @@ def test_arguments_that_the_start_and_a_fragment_say_alike_replace_nothing():
     said = start(arguments={"n": 1}), delta('{"n": 1}'), STOP, over(), DONE
     events, notes = heard("gemini_interactions", b"".join(said))
     assert (fate(events), notes) == (([{"n": 1}], ACT), {})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ({"n": 1}, {"n": 1}, True),
+        ({}, {}, True),
+        ({"n": 1}, {"n": 2}, False),
+        ({"n": 1}, {}, False),
+    ],
+)
+def test_a_start_that_is_said_again_must_bring_the_same_arguments(first, second, whole):
+    starts = start(arguments=first), start(arguments=second)
+    calls, _ = fate(told(*starts, step("stop"), over("requires_action")))
+    assert calls == [first if whole else "conflict"]

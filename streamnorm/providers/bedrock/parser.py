@@ -88,6 +88,9 @@ class Delta(Payload, rename="camel"):
     image: Any = None
 
 
+_NOTHING = Delta()
+
+
 class BlockDelta(Payload, rename="camel"):
     delta: Delta
     content_block_index: int | None = None
@@ -388,12 +391,13 @@ class BedrockParser(Parser):
         else:
             self._rare_delta(index or 0, delta, out)
         if index in self._tools:
-            self._taint_at(index)
+            self._taint_at(index, says_nothing=delta == _NOTHING)
 
-    def _taint_at(self, index: int | None) -> None:
-        """What is no input came for a call's place while that was open: it was its fragment."""
+    def _taint_at(self, index: int | None, *, says_nothing: bool) -> None:
+        """What is no input came for a call's place while that was open: it was its fragment. What says
+        nothing at all was, even if it comes after the stop."""
         call = self._tools[index]
-        if call.state < State.CLOSED:
+        if call.state < State.CLOSED or says_nothing:
             self.calls.taint(call, "something else came in place of its arguments")
 
     def _fragment(self, index: int | None, text: str | None, out: Out) -> None:

@@ -424,7 +424,7 @@ class InteractionsParser(Parser):
         index, step = p
         held = self._calls.get(index)
         if self.calls.restarts(held, step.id, _name(step), out):
-            return
+            return self._compare_starts(held, step)
         if held is not None:
             self.scribe.note("call.index_reused", index=index)
         call = self.calls.open(
@@ -435,9 +435,18 @@ class InteractionsParser(Parser):
         if index < 0:
             self.calls.taint(call, "it does not say its place")
         self._keep_echo(call, step)
-        text = self.exact(step.arguments, call)
-        if text.strip("{} \r\n\t"):  # an empty object stands there before any fragment
+        if text := self._brought(call, step):
             self._given[call.ordinal] = text
+
+    def _compare_starts(self, call: Call | None, step: Step) -> None:
+        """The start of a call was said again: what it brings must be the same."""
+        if call and self._brought(call, step) != self._given.get(call.ordinal, ""):
+            self.calls.taint(call, "its start was said twice, and differently")
+
+    def _brought(self, call: Call, step: Step) -> str:
+        """The arguments in a start; an empty object stands there before any fragment."""
+        text = self.exact(step.arguments, call)
+        return text if text.strip("{} \r\n\t") else ""
 
     def _arguments(self, p: Placed, out: Out) -> None:
         """A fragment of a function's arguments, or an object with all of them."""

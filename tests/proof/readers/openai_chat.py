@@ -53,6 +53,10 @@ def read(body: bytes, normal: set[str] = NORMAL, known: set[str] = KNOWN) -> Rea
             number = place_in(entry.get("index", 0)) if isinstance(entry, dict) else None
             if number is None:
                 taint(choices, None)
+                if isinstance(entry, dict):  # of the first choice, if of any: its calls are begun
+                    first = choices.setdefault(0, Choice(0))
+                    first.hear(entry.get("delta"))
+                    first.taint()
                 continue
             choice = choices.setdefault(number, Choice(number))
             choice.hear(entry.get("delta"))
