@@ -123,6 +123,7 @@ class Call(msgspec.Struct, eq=False):
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     contradictions: int = 0
     latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
+    judged: str | None = None  # its text when it was closed, if that was no object
     balance: Balance | None = None  # whether its text may be whole, once somebody has asked
     fallback: str = ""  # the field that should have had its id, where another one serves
     seen: Any = None  # what brought it, for the log if its id is missing
@@ -687,13 +688,22 @@ class Calls:
         """A whole object is a call at once; the rest waits for the turn's end."""
         if self.lossy:
             self.taint(call, self.lossy)
-        if call.name and not self._doubt(call):
+        doubt = self._doubt(call)
+        if call.name and doubt is None:
             arguments = self._arguments(call)
             if type(arguments) is dict:
                 return self._tell(call, arguments, out)
+        if call.name and call.fragments and (doubt is None or self.mended):
+            self.replace(call, call.raw)
+            call.judged = call.fragments[0]
         if call.name and not call.started:
             self._start(call, out)
         call.state = CLOSED
+
+    def _close_again(self, call: Call, _: Any, out: Out) -> None:
+        """The mark comes again: a text that was no object is read again only if it is another one."""
+        if self.lossy or len(call.fragments) != 1 or call.fragments[0] is not call.judged:
+            self._close(call, "", out)
 
     def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:
         """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
@@ -982,7 +992,7 @@ TABLE: dict[tuple[str, State], Action] = {
     ("settle", OVER): Calls._compare_over,
     ("close", WAITING): Calls._close,
     ("close", OPEN): Calls._close,
-    ("close", CLOSED): Calls._close,
+    ("close", CLOSED): Calls._close_again,
     ("close", OVER): Calls._ignore,
     ("announce", WAITING): Calls._announce,
     ("announce", OPEN): Calls._announce,

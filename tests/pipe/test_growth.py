@@ -20,6 +20,7 @@ from tests.providers.streams import Gemini, Responses
 R = Responses
 MORE, TOO_MUCH = 8, 20  # times as much, and as long: linear is 8, quadratic 64
 LIMITS = Limits(calls=1_000_000)
+HALF = "\ud83d"
 
 
 def row(n: int, frame: Callable[[int], bytes]) -> bytes:
@@ -92,6 +93,16 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
     "texts in places without an item": ("openai_responses", 500, lambda n: (
         R.CREATED + row(n, lambda i: R.text(f"t{i}", i))
         + row(n, lambda i: R.text_done(f"u{i}", n + i)))),
+    "the end of a call, again and again": ("anthropic", 300, lambda n: (
+        Messages.START + Messages.open(0, "a", "f") + Messages.args(0, '{"a":[')
+        + row(n, lambda i: Messages.args(0, "1," * 20)) + row(n, lambda i: Messages.close(0)))),
+    "the end of a call with half characters, again and again": ("anthropic", 200, lambda n: (
+        Messages.START + Messages.open(0, "a", "f") + Messages.args(0, '{"a":"')
+        + row(n, lambda i: Messages.args(0, HALF)) + row(n, lambda i: Messages.close(0)))),
+    "the end of an item with no copy, again and again": ("openai_responses", 200, lambda n: (
+        R.CREATED + R.added(call(0)) + R.say(
+            "function_call_arguments.delta", output_index=0, delta='{"a":[' + "1," * 20 * n)
+        + row(n, lambda i: R.done(call(0, arguments=""), 0)))),
     "fragments that may be whole": ("openai_chat", 300, lambda n: (
         Chat.call(0, "a", "f", '{"a":[')
         + row(n, lambda i: chat(i, index=0, function={"name": "f", "arguments": "{},{}"})))),

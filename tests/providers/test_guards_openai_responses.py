@@ -956,3 +956,57 @@ def test_the_text_of_a_custom_tool_must_be_text(value: Any):
 def test_a_number_where_the_arguments_of_a_hosted_search_stand_is_no_empty_search(value: Any):
     item = {"type": "web_search_call", "id": "ws", "status": "completed", "arguments": value}
     assert ends(R.added(item), R.done(item), OVER) == [("ws", "web_search", "conflict")]
+
+
+# --- the number of every piece --------------------------------------------------------------------
+
+
+def numbered_pieces(*said: tuple[int, str]) -> list[tuple[str, str, Any]]:
+    """A call without a closing copy, whose pieces have these numbers."""
+    first = R.say("output_item.added", item=fc("fa", "a"), output_index=0, sequence_number=1)
+    place = {"item_id": "fa", "output_index": 0}
+    pieces = [piece(text, sequence_number=number, **place) for number, text in said]
+    last = R.say("completed", response={"id": "r"}, sequence_number=6)
+    created = sse({"type": "response.created", "sequence_number": 0, "response": {"id": "r"}})
+    events = heard("openai_responses", created + first + b"".join(pieces) + last)[0]
+    return [
+        (e.id, e.name, e.arguments if isinstance(e, ToolCall) else e.reason)
+        for e in events
+        if isinstance(e, ToolCall | BrokenToolCall)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "whole"),
+    [
+        ((2, 3, 4, 5), {"n": 123}),
+        ((2, 4, 3, 5), None),
+        ((2, 4, 4, 5), None),
+        ((2, 99, 4, 5), None),
+        ((2, 3, 3, 5), None),
+    ],
+)
+def test_the_pieces_of_a_call_come_in_the_order_of_their_numbers(numbers, whole):
+    pieces = zip(numbers, ('{"n":1', "2", "3", "}"), strict=True)
+    told = numbered_pieces(*pieces)
+    assert told == [("a", "pay", whole or "conflict")]
+
+
+@pytest.mark.parametrize("number", ["x", 2.5, [1], True])
+def test_numbers_that_are_none_harm_nothing(number: Any):
+    place = {"item_id": "fa", "output_index": 0, "sequence_number": number}
+    frames = [A, piece('{"n"', **place), piece(":1", **place), piece("}", **place)]
+    assert ends(*frames, R.done(fc("fa", "a", status="completed"), 0), OVER) == [
+        ("a", "pay", {"n": 1})
+    ]
+
+
+def test_parts_of_one_item_are_compared_part_by_part_in_any_order():
+    def text(part: int, said: str) -> bytes:
+        return R.say("output_text.delta", output_index=0, content_index=part, delta=said)
+
+    def all_of(part: int, said: str) -> bytes:
+        return R.say("output_text.done", output_index=0, content_index=part, text=said)
+
+    pieces = [text(0, "a"), text(1, "c"), text(0, "b"), text(1, "d")]
+    assert text_of(told(*pieces, all_of(0, "ab"), all_of(1, "cd"), OVER)) == "acbd"

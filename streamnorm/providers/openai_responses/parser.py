@@ -237,6 +237,7 @@ _LANES = (
     "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
 )
 _ANOTHER = "the response that ended has another id than the one that began"
+_UNKNOWN: Any = object()  # the next piece is looked at, whatever its number
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
 RETRYABLE = {
@@ -298,7 +299,9 @@ class ResponsesParser(Parser):
         self._agents: dict[int | None, str] = {}  # by place: who speaks there, if anybody is named
         self._texts = Texts(self.scribe)
         self._thoughts = Texts(self.scribe)
-        self._at: Any = None  # the part whose text is being told …
+        self._due: Any = _UNKNOWN  # the number of the next event, if that is a piece
+        self._at: Any = None  # the item whose text is being told, and its part …
+        self._part: Any = None
         self._pieces: list[str] = []  # … and its pieces
         self._echoed: set[str] = set()
         self._refused = False
@@ -358,9 +361,12 @@ class ResponsesParser(Parser):
         call, item, place = self._grown, self._item, self._place
         if call is not None and call.state is not OPEN:
             call = None
-        at, pieces = self._at, self._pieces
+        at, part, pieces = self._at, self._part, self._pieces
+        due, self._due = self._due, _UNKNOWN  # until it is told how far this went
         for p in map(self.decode, lines):
-            if p.stream_id is not None:
+            number = p.sequence_number
+            if p.stream_id is not None or number != due:
+                self._due = due
                 return p
             if type(p) is ArgumentsPiece:
                 text = p.delta
@@ -371,28 +377,57 @@ class ResponsesParser(Parser):
                     or p.output_index != place
                     or p.call_id is not None
                 ):
+                    self._due = due
                     return p
                 call.fragments.append(text)
                 out.append(ToolCallDelta(call.ordinal, text))
-            elif type(p) is TextPiece and p.output_index == at and p.delta:
+            elif (
+                type(p) is TextPiece
+                and p.output_index == at
+                and p.content_index == part
+                and p.delta
+            ):
                 pieces.append(p.delta)
                 out.append(TextDelta(p.delta, at))
             else:
+                self._due = due
                 return p
+            due = number and number + 1  # some say none, some only ever 0
+        self._due = due
         return None
 
     # --- text and reasoning ---------------------------------------------------------------------
 
     def _text_piece(self, p: TextPiece, out: Out) -> None:
+        number = p.sequence_number
+        if number == self._due:
+            self._due = number and number + 1
+            return self._tell_piece(p, out)
+        self._look(number)
+        self._tell_piece(p, out)
+        if type(number) is int:
+            self._numbers.counted()
+
+    def _look(self, number: Any) -> None:
+        """The number of a piece is not the next one, or the one before it was of no piece."""
+        self._due = _UNKNOWN
+        if type(number) is int:
+            self._numbers.look(number)
+            self._due = number and number + 1
+        elif number is None:
+            self._due = None
+
+    def _tell_piece(self, p: TextPiece, out: Out) -> None:
         text = p.delta
         if p.stream_id is not None:
             self._stay_in(p.stream_id)
-        if p.output_index != self._at:
+        if p.output_index != self._at or p.content_index != self._part:
             at = p.content_index if isinstance(p.content_index, int) else 0
             if p.agent is not None or p.output_index in self._agents:
                 self._voiced_piece(p, at, out)
                 return
             self._turn_to(p.output_index, at)
+            self._part = p.content_index
             if self._texts.retold(p.output_index, at, text):
                 self._turn_away()  # the next one is looked at, too
                 self._numbers.skip()
@@ -444,6 +479,7 @@ class ResponsesParser(Parser):
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
         number = payload.get("sequence_number") if isinstance(payload, dict) else None
         self._numbers.look(number if isinstance(number, int) else None)
+        self._due = _UNKNOWN
         super()._unheard(payload, data, why, out)
         self._numbers.counted()
 
@@ -532,11 +568,12 @@ class ResponsesParser(Parser):
 
     def _arguments_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The usual one is of the place and the item of the one before it."""
-        call, text = self._grown, p.delta
+        call, text, number = self._grown, p.delta, p.sequence_number
         if p.stream_id is not None:
             self._stay_in(p.stream_id)
         if (
-            p.item_id == self._item
+            number == self._due
+            and p.item_id == self._item
             and p.output_index == self._place
             and call is not None
             and call.state is OPEN
@@ -545,6 +582,7 @@ class ResponsesParser(Parser):
         ):
             call.fragments.append(text)  # as Calls.append, without the call: measurable here
             out.append(ToolCallDelta(call.ordinal, text))
+            self._due = number and number + 1
         else:
             self._unusual_piece(p, out)
             self._item, self._place = p.item_id, p.output_index
@@ -556,10 +594,9 @@ class ResponsesParser(Parser):
     def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""
         number = p.sequence_number
-        if isinstance(number, int):
-            self._numbers.look(number)
+        self._look(number)
         self._call_piece(p, out)
-        if isinstance(number, int):
+        if type(number) is int:
             self._numbers.counted()
 
     def _call_piece(self, p: _Piece | ArgumentsPiece, out: Out) -> None:
@@ -1022,6 +1059,7 @@ class ResponsesParser(Parser):
     def _beside(self, p: _Beside, out: Out) -> None:
         """No event of ours says it: passed on whole."""
         self._numbers.look_beside(p.sequence_number)
+        self._due = _UNKNOWN
         self._numbers.counted()
         said = {f: v for f in p.__struct_fields__ if (v := getattr(p, f)) is not None}
         out.append(Unrecognized(_kind(p), {"type": _kind(p), **said}))
@@ -1194,6 +1232,7 @@ def _number_and(handler: Handler) -> Handler:
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
         parser._numbers.look(payload.sequence_number)
+        parser._due = _UNKNOWN
         handler(parser, payload, out)
         parser._numbers.counted()
 
