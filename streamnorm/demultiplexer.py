@@ -28,7 +28,8 @@ __all__ = [
     "too_many",
 ]  # fmt: skip
 
-_REMEMBERED = 1024  # lanes whose last response has ended, to know what comes late
+# Lanes whose last response has ended, to know what comes late; names of messages, what comes again.
+_REMEMBERED = 1024
 
 Message: TypeAlias = str | bytes | dict[str, Any]
 
@@ -80,6 +81,7 @@ class Router:
         self._ended: OrderedDict[str | None, str | None] = (
             OrderedDict()
         )  # lane -> the last response
+        self._names: dict[str, None] = {}  # of the last messages that have one
         self._streams = 0
 
     @property
@@ -108,6 +110,9 @@ class Router:
             return [self._outside(None, line)]
         if place.response_id and len(place.response_id) > self._limits.id:  # nor is this kept
             place = place._replace(response_id=None)
+        if place.name is not None and self._is_again(place.name):
+            self.note("stream.repeated", lane=place.lane)
+            return []
         moves = _ROLES[place.role](self, place, line)
         return [*moves, *self._closed_with(place, line)] if place.closes else moves
 
@@ -213,6 +218,15 @@ class Router:
         if held is None:
             return place.response_id in (None, ended)
         return place.response_id is not None and held.response_id != place.response_id == ended
+
+    def _is_again(self, name: str) -> bool:
+        """Was a message of this name heard before? The last ones are remembered."""
+        if name in self._names or len(name) > self._limits.id:  # too long to be kept
+            return name in self._names
+        self._names[name] = None
+        if len(self._names) > _REMEMBERED:
+            del self._names[next(iter(self._names))]
+        return False
 
     def _begin(self, place: Place, line: bytes, *, begun: bool) -> list[Move]:
         stream, self._streams = self._streams, self._streams + 1

@@ -109,6 +109,7 @@ NOTES: dict[str, Note] = {
     "stream.retold": Note(
         INFO, "a copy of what began before the connection was lost; not told again"
     ),
+    "stream.repeated": Note(INFO, "a message that was heard before came again; dropped"),
     "session.outside": Note(INFO, "a message of no response that is open; kept in the notices"),
     "session.stream_dropped": Note(
         WARNING, "more streams wait to be taken than are kept; it is lost"

@@ -35,6 +35,7 @@ class Place(NamedTuple):
     closes: tuple[
         str, ...
     ] = ()  # other lanes that are over with it: what is open there hears it, too
+    name: str | None = None  # of this message: one that comes again under it is dropped
     notice: bool = False  # it says more than the response that it ends: told outside as well
 
 

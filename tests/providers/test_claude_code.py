@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from streamnorm.demultiplexer import Demultiplexer
 from streamnorm.events import Failed, Finish
 from streamnorm.providers.claude_code.parser import KNOWN
 from tests.conftest import broken_of, calls_of, text_of
+from tests.providers.test_programs import lines as lines_of_take
 from tests.providers.test_programs import told
 
 Line = dict[str, Any]
@@ -221,11 +223,126 @@ def test_the_text_of_the_result_is_not_told_behind_pieces_whose_start_was_missed
 # --- copies, agents, and what is no answer --------------------------------------------------------
 
 
-def test_the_copy_beside_partial_messages_is_not_told_again():
-    copy = assistant("msg_1", tool_use("a", command="other"))
+COPY = assistant("msg_1", tool_use("a", command="x"))
+X = [{"command": "x"}]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        [piece('{"comm'), piece('and": "x"}'), COPY, STOP],
+        [piece('{"comm'), COPY, piece('and": "x"}'), STOP],  # it waits for the pieces
+        [piece('{"command": "x"}'), STOP, COPY],
+        [piece('{"comm'), piece('and": "x"}'), COPY],  # … or for the end
+        [COPY, STOP],
+        [piece('{"comm'), COPY, STOP],  # what cannot be all gives way to it
+        [piece('and": "x"}'), piece('{"comm'), COPY, STOP],
+        [piece('{"comm'), STOP, COPY],
+        [piece('{"comm'), COPY],
+    ],
+)
+def test_the_copy_beside_partial_messages_is_not_told_again_and_fills_what_was_lost(block):
+    ((_, events),) = told("claude_code", [start(), opened("a"), *block, DELTA, OVER, result("a")])
+    assert [c.arguments for c in calls_of(events)] == X
+    assert broken_of(events) == []
+    assert sum(e.kind == "tool_call_start" for e in events) == 1
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        [piece('{"command":"y"}'), COPY, STOP],
+        [COPY, piece('{"command":"y"}'), STOP],
+        [piece('{"command":"y"}'), COPY],
+        [piece("{}"), COPY, STOP],
+        [piece('{"command":"y"}'), assistant("msg_1", tool_use("a")), STOP],
+        [piece('{"command":"x"}'), COPY, assistant("msg_1", tool_use("a", command="z")), STOP],
+    ],
+)
+def test_a_call_that_is_another_in_its_copy_is_a_conflict(block):
+    ((_, events),) = told("claude_code", [start(), opened("a"), *block, DELTA, OVER, result("a")])
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["conflict"]
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        assistant("msg_1", {"type": "tool_use", "id": "a", "name": "Bash"}),
+        assistant("msg_1", {"type": "tool_use", "id": "a", "name": "Bash", "input": "{}"}),
+        assistant("msg_1", tool_use("of another", command="y")),
+        assistant("msg_1", text("Hi.")),
+    ],
+)
+def test_a_copy_that_does_not_say_the_input_of_a_call_states_nothing(copy):
     lines = [start(), opened("a"), piece('{"command":"x"}'), copy, STOP, DELTA, OVER, result("a")]
     ((_, events),) = told("claude_code", lines)
-    assert [c.arguments for c in calls_of(events)] == [{"command": "x"}]
+    assert [c.arguments for c in calls_of(events)] == X
+
+
+def test_a_copy_that_comes_late_and_differs_is_noted():
+    pipe = Normalizer("claude_code")
+    late = assistant("msg_1", tool_use("a", command="y"))
+    for line in [start(), opened("a"), piece('{"command": "x"}'), STOP, COPY, late]:
+        pipe.feed_payload(line)
+    assert dict(pipe.notes) == {"args.mismatch": 1}
+
+
+# --- one line of a recorded session is damaged ----------------------------------------------------
+
+PARTIAL = ["claude_code/partial_messages", "claude_code/sub_agent_partial"]
+
+
+def ran(lines: list[Any]) -> Counter[str]:
+    streams = told("claude_code", lines)
+    return Counter(f"{c.name} {c.arguments}" for _, events in streams for c in calls_of(events))
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_a_line_that_is_lost_or_in_the_place_of_its_neighbour_makes_no_other_call(name):
+    lines = lines_of_take(name)
+    whole = ran(lines)
+    assert whole.total() == 2
+    for at in range(len(lines)):
+        assert ran(lines[:at] + lines[at + 1 :]) <= whole
+        swapped = lines[:at] + lines[at : at + 2][::-1] + lines[at + 2 :]
+        assert ran(swapped) <= whole
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_a_line_that_comes_again_changes_nothing(name):
+    lines = lines_of_take(name)
+    whole = told("claude_code", lines)
+    for at in range(len(lines)):
+        assert told("claude_code", lines[: at + 1] + lines[at:]) == whole
+
+
+def test_one_pipe_alone_drops_a_piece_that_comes_again_and_notes_it():
+    pipe = Normalizer("claude_code")
+    delta = {"type": "text_delta", "text": "Hi."}
+    said = event({"type": "content_block_delta", "index": 0, "delta": delta}) | {"uuid": "u1"}
+    begun = start() | {"uuid": "u0"}
+    events = [e for line in [begun, begun, said, said] for e in pipe.feed_payload(line)]
+    assert text_of(events) == "Hi."
+    assert dict(pipe.notes) == {"stream.repeated": 2}
+
+
+def test_the_names_of_lines_that_are_remembered_are_bounded():
+    pipe, turns = Normalizer("claude_code"), Demultiplexer("claude_code")
+    ping = event({"type": "ping"})
+    for n in range(3000):
+        pipe.feed_payload(ping | {"uuid": str(n)})
+        turns.feed(ping | {"uuid": str(n)})
+    assert len(pipe._parser._lines) == len(turns._router._names) == 1024
+    pipe.feed_payload(ping | {"uuid": "x" * 100_000})
+    assert max(map(len, pipe._parser._lines)) < 100
+
+
+def test_a_session_that_says_its_result_again_has_no_stream_for_it():
+    over = DONE | {"result": "Hi", "uuid": "u9"}
+    turns = Demultiplexer("claude_code")
+    streams = {t.stream for line in [over, over] for t in turns.feed(line)}
+    assert (streams, dict(turns.notes)) == ({0}, {"stream.repeated": 1})
 
 
 def test_an_agent_below_is_over_when_the_call_that_it_is_has_its_result():

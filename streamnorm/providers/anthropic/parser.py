@@ -130,6 +130,11 @@ class _Block(msgspec.Struct):
 _as_block = msgspec.json.Decoder(_Block).decode
 
 
+def input_in(block: bytes) -> str:
+    """The input of a call's block, as its text stands there."""
+    return str(decoded(block, _as_block).input, "utf-8", "replace")
+
+
 # --- the types of tool blocks -------------------------------------------------------------------
 
 _RESULT = "content_block.content, whole"
@@ -433,7 +438,7 @@ class AnthropicParser(Parser):
         beside = (call.echo or {}).items()
         if given is None and any(isinstance(v, dict | list) for k, v in beside if k not in _BESIDE):
             self.calls.taint(call, "its input may be in a field that we do not know")
-        text = str(decoded(raw, _as_block).input, "utf-8", "replace") if given else ""
+        text = input_in(raw) if given else ""
         if not isinstance(given, dict | None) or self._given.get(call.ordinal, text) != text:
             self.calls.taint(call, "the input in its start is no object, or was another before")
         elif text:

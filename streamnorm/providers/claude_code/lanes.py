@@ -40,6 +40,7 @@ class _Line(msgspec.Struct):
     parent_tool_use_id: str | None = None
     agent_id: str | None = msgspec.field(default=None, name="agentId")
     tool_use_id: str | None = None
+    uuid: str | None = None
     event: Raw = Raw(b"{}")
     message: Raw = Raw(b"{}")
 
@@ -88,8 +89,8 @@ def _beside(said: _Line, lane: str | None) -> Place:
 def _piece(said: _Line, lane: str | None) -> Place:
     event = _as_event(said.event)
     if event.type == "message_start":
-        return Place(Role.BEGINS, lane, event.message.id)
-    return Place(Role.WITHIN, lane)
+        return Place(Role.BEGINS, lane, event.message.id, name=said.uuid)
+    return Place(Role.WITHIN, lane, name=said.uuid)
 
 
 def _answer(said: _Line, lane: str | None) -> Place:
@@ -114,7 +115,7 @@ def _system(said: _Line, lane: str | None) -> Place:
 
 def _over(said: _Line, lane: str | None) -> Place:
     """Without an answer, it is all that is heard of a question; behind one, an error is not its own."""
-    return Place(Role.REFUSES, lane, notice=bool(said.is_error))
+    return Place(Role.REFUSES, lane, name=said.uuid, notice=bool(said.is_error))
 
 
 _PLACES = {

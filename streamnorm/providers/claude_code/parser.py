@@ -9,10 +9,10 @@
 One answer of the model is one stream, and this parser reads one. The program runs the tools itself,
 so calls run on the provider's side, and what came out of them is told in the stream of the answer that
 called: that is over when it has ended and all its calls are answered. What came out of a call that was
-closed says that it was whole. A whole message that is said in partial ones as well is a copy, and a line
-that is said twice (its ``uuid``, the id of its call) is told once. Without partial messages nothing says
-that an answer has ended, but the next thing that happens: another answer, a question of the user, the
-result.
+closed says that it was whole. A whole message that is said in partial ones as well is a copy: the inputs
+in it state those of its calls, and are held against the pieces when their blocks stop. A line that is
+said twice (its ``uuid``, the id of its call) is told once. Without partial messages nothing says that an
+answer has ended, but the next thing that happens: another answer, a question of the user, the result.
 
 Whose an answer is stands in its lines: ``parent_tool_use_id`` (``agentId`` in a saved session) is the
 ``agent`` of each event; the main one has none. What else a line says is the program's own.
@@ -50,6 +50,7 @@ from ..anthropic.parser import (
     MessageStart,
     MessageStop,
     Payloads,
+    input_in,
 )
 from ..anthropic.parser import ITEMS as BLOCKS
 from .lanes import is_line
@@ -143,6 +144,8 @@ SUBTYPES = {
 ITEMS = tuple(item._replace(runs_on="provider") for item in BLOCKS)
 _RUN_THERE = {type_: Kind(kind.family, "provider") for type_, kind in CALLS.items()}
 _SYNTHETIC = "<synthetic>"  # the model of what the program itself says
+_REMEMBERED = 1024  # names of lines, to know one that comes again
+_COPIES = 3  # of one call: that they differ is known by then
 _NEXT = "the next answer began before this one had ended"
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -157,7 +160,7 @@ class ClaudeCodeParser(AnthropicParser):
     CALLED = _RUN_THERE
     EVIDENCE = Evidence(
         "content_block_stop of its index, or its whole block in an assistant line",
-        "nothing; the assistant line beside partial messages may be changed by the program",
+        "the assistant line beside partial messages, which comes before content_block_stop",
         "a known stop_reason, or what can only follow an answer: a result, the next one",
         "at content_block_stop, or at its assistant line",
     )
@@ -178,7 +181,8 @@ class ClaudeCodeParser(AnthropicParser):
         self._stopped = False  # … and they have ended
         self._next = 0  # the index of the next whole block
         self._answered: set[str] = set()
-        self._lines: set[str] = set()  # whole ones, by their names
+        self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
+        self._copies: dict[int, list[str]] = {}  # call -> its input, as whole messages state it
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -207,7 +211,7 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _stream_event(self, p: StreamEvent, out: Out) -> None:
         event, since = p.event, len(out)
-        if self._is_of_another(p):
+        if self._is_of_another(p) or self._is_again(p):
             return
         if type(event) is MessageStart:
             if self._partial or self._whole:
@@ -254,16 +258,18 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _assistant(self, p: Assistant, out: Out) -> None:
         if self._is_of_another(p):
-            return
+            return None
         said, _ = self.sound(p.message)
         message = said if isinstance(said, dict) else {}
         self._refused(p, message)
         id = _id_of(message)
         if self._is_next(id):
             self._end(cut=_NEXT)
-        if self._partial or self._is_again(p):
+        if self._partial:
             self._message = self._message or id
-            return  # a copy
+            return self._copy(p.message, message, out)
+        if self._is_again(p):
+            return None
         self._heard = self._whole = True
         since, self._message, self._agent = len(out), id or self._message, p.agent
         self._count(message.get("usage"))
@@ -276,13 +282,55 @@ class ClaudeCodeParser(AnthropicParser):
         if raw := first_text(message.get("stop_reason")):
             self.raw_reason, self.reason = raw, self.finish_reason(raw)
 
-    def _is_again(self, p: Assistant | User) -> bool:
-        """Was this very line heard before?"""
-        if p.uuid is None:
+    def _is_again(self, p: _Line) -> bool:
+        """Was this very line heard before? The last ones are remembered."""
+        name = p.uuid
+        if name is None or len(name) > self.calls.limits.id:
             return False
-        again = p.uuid in self._lines
-        self._lines.add(p.uuid)
-        return again
+        if name in self._lines:
+            self.scribe.note("stream.repeated", name=name)
+            return True
+        self._lines[name] = None
+        if len(self._lines) > _REMEMBERED:
+            del self._lines[next(iter(self._lines))]
+        return False
+
+    def _copy(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
+        """A whole message beside its pieces. What could not be read of it states nothing."""
+        exact = [] if self.calls.lossy else _exact_blocks(bytes(raw))
+        self.calls.lossy = ""
+        for block, text in zip(items_of(message.get("content")), exact, strict=False):
+            if isinstance(block, dict) and isinstance(block.get("input"), dict):
+                self._copy_of_call(block, input_in(text), out)
+
+    def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
+        """It waits for the end of the pieces, some of which may still come."""
+        call = self.calls.by_id(0, first_text(block.get("id")) or "")
+        if call is None:
+            return
+        self.calls.hear(call, out, name=first_text(block.get("name")))
+        copies = self._copies.setdefault(call.ordinal, [])
+        if text not in copies and len(copies) < _COPIES:
+            copies.append(text)
+        if call.state >= State.CLOSED:
+            self._settle(call, out)
+
+    def _settle(self, call: Call, out: Out) -> None:
+        """What whole messages state of this call, against its pieces."""
+        for text in self._copies.pop(call.ordinal, ()):
+            self.calls.settle(call, text, out)
+
+    def _block_stop(self, p: BlockStop, out: Out) -> None:
+        call = self._blocks.get(p.index)
+        if call is not None:
+            self._fill_from_start(call, out)
+            self._settle(call, out)
+            self.calls.close(call, out)
+
+    def end_of_calls(self, out: Out) -> None:
+        super().end_of_calls(out)
+        for call in self.calls.unfinished():
+            self._settle(call, out)
 
     def _is_next(self, id: str | None) -> bool:
         """Is a line of this id, or of none, of the next answer?"""
@@ -362,7 +410,7 @@ class ClaudeCodeParser(AnthropicParser):
         if ended and p.tool_use_id and p.tool_use_id == self._agent:
             self._end()  # of this very agent
         call = self.calls.by_id(0, p.tool_use_id or "")
-        if call is None:
+        if call is None or self._is_again(p):
             return
         if isinstance(p, Progress):
             said: dict[str, Any] = {"elapsed_time_seconds": p.elapsed_time_seconds}
@@ -434,7 +482,11 @@ def _exact_blocks(message: bytes) -> list[bytes]:
 
 
 # What is inside of ``stream_event``.
-INNER: dict[type, Handler] = {**AnthropicParser.KINDS, MessageStop: ClaudeCodeParser._message_stop}
+INNER: dict[type, Handler] = {
+    **AnthropicParser.KINDS,
+    BlockStop: ClaudeCodeParser._block_stop,
+    MessageStop: ClaudeCodeParser._message_stop,
+}
 ClaudeCodeParser.KINDS = {
     **ClaudeCodeParser.KINDS,
     **silent_kinds(KNOWN, _Line, ClaudeCodeParser._silent),

@@ -1,9 +1,10 @@
 """Claude Code, read plainly: lines of agents, each of them one answer after the other.
 
 A whole line says whole calls, each of them once in its answer. Of an answer that comes in events of
-the Messages wire those count (see ``places``), and whole lines of it are copies; a call of it that was
-stopped without any text is whole, too, when something came out of it. What cannot be read may have
-been of any agent.
+the Messages wire those count (see ``places``), and whole lines of it are copies, which state the inputs
+of its calls: one whose text is another whole object is none, and one whose text is none is as its copy
+says. A call of it that was stopped without any text is whole, too, when something came out of it. What
+cannot be read may have been of any agent. A line of a uuid that was heard is no line.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.proof.readers.places import Places, mentions
 from tests.proof.readers.said import (
     Open,
     Reading,
+    arguments_of,
     nothing,
     place_in,
     sound_object,
@@ -38,6 +40,7 @@ WHOLE = {"assistant", "user", "system", "result"}
 def read(body: bytes) -> Reading:
     agents: dict[str, Agent] = {}
     reading = Reading()
+    names: set[str] = set()
     for payload in lines(body):
         said = whole_in(payload, "message", "type", "parent_tool_use_id", "agentId")
         kind = text_in(said.get("type")) if isinstance(said, dict) else ""
@@ -46,6 +49,10 @@ def read(body: bytes) -> Reading:
             for agent in agents.values() if kind not in WHOLE else ():
                 agent.pieces.lost(None)
             continue
+        uuid = text_in(said.get("uuid")) if kind in ("stream_event", "result") else ""
+        if uuid and uuid in names:
+            continue
+        names.add(uuid)
         agent = agents.setdefault(name, Agent(reading))
         if kind == "stream_event":
             agent.event(said.get("event"))
@@ -61,6 +68,8 @@ def read(body: bytes) -> Reading:
         elif not kind or mentions(said):
             for other in agents.values():
                 other.pieces.lost(None)
+    for agent in agents.values():
+        agent.pieces.by_copies()
     if reading.ended == "cut" and any(agent.ended for agent in agents.values()):
         reading.ended = "normal"
     return reading
@@ -72,6 +81,33 @@ def whose(said: dict[str, Any]) -> str | None:
     if not all(isinstance(n, str | None) for n in names):
         return None
     return names[0] or names[1] or ""
+
+
+class Pieces(Places):
+    """The calls of an answer in pieces, and what whole lines of it state of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copies: dict[str, list[Open]] = {}  # by the ids of calls; ``given`` is the input
+
+    def copy(self, block: Any) -> None:
+        call = own(call_in(block))
+        if call is not None and call.id and sound_object(call.given):
+            self.copies.setdefault(call.id, []).append(call)
+
+    def tell(self, call: Open) -> None:
+        """The pieces count, unless a copy says otherwise."""
+        copies = self.copies.get(call.id or "", [])
+        whole = arguments_of(call, call.text) if call.text.strip() else call.given
+        if not whole or all(copy.given == whole for copy in copies):
+            super().tell(call)
+
+    def by_copies(self) -> None:
+        """What was not told by its pieces may be told by its copy, if all of them say the same."""
+        for call in self.all:
+            copies = [] if call.state else self.copies.get(call.id or "", [])
+            if copies and all(copy.given == copies[0].given for copy in copies):
+                self.reading.also.append(copies[0].heard(copies[0].given or {}))
 
 
 class Agent:
@@ -87,12 +123,13 @@ class Agent:
         self.over = False  # what comes now is late, until an answer begins
         self.replied = False  # something came out of its calls
 
-    def fresh(self) -> Places:
-        pieces = Places()
+    def fresh(self) -> Pieces:
+        pieces = Pieces()
         pieces.reading.calls, pieces.reading.also = self.reading.calls, self.reading.also
         return pieces
 
     def next(self, id: str, partial: bool) -> None:
+        self.pieces.by_copies()
         self.pieces, self.partial, self.id, self.told = self.fresh(), partial, id, set()
         self.over = self.replied = False
 
@@ -170,9 +207,10 @@ class Agent:
             self.next(id, False)
         self.id, self.over = self.id or id, False
         if self.partial:
-            return None  # a copy
-        content = message.get("content")
-        for block in content if isinstance(content, list) else ():
+            for block in blocks_in(message):
+                self.pieces.copy(block)
+            return None
+        for block in blocks_in(message):
             self.block(block)
         if text_in(message.get("stop_reason")):
             self.ended = True
@@ -186,6 +224,11 @@ class Agent:
             return
         self.told |= {call.id} if call.id else set()
         self.reading.calls.append(call.heard(given))
+
+
+def blocks_in(message: dict[str, Any]) -> list[Any]:
+    content = message.get("content")
+    return content if isinstance(content, list) else []
 
 
 def own(call: Open | None) -> Open | None:
