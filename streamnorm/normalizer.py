@@ -322,8 +322,8 @@ class Normalizer:
         if self._ended or at is None:
             why = "it has ended" if self._ended else "its wire has no place to go on from"
             raise UsageError(f"this stream cannot be resumed: {why}")
-        half = self._opening.forget() if self._framer is None else self._framer.rest()
-        if half:
+        held = self._opening.forget().strip()
+        if held or (self._framer is not None and self._framer.rest()):
             self._scribe.note("stream.cut_event")
         if not isinstance(self._framer, _Payloads):
             self._framer = self._sse = None

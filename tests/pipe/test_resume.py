@@ -242,16 +242,19 @@ def test_legs_that_are_lost_anywhere_also_in_what_was_heard_tell_the_whole(data:
     take, body = load(path)
     frames, sizes = frames_of(body), st.lists(st.integers(0, 900), max_size=4)
     pipe = Normalizer(provider, seed=take.seed)
-    events = heard(pipe, body[: data.draw(st.integers(0, len(body)))], data.draw(sizes))
+    cut = data.draw(st.integers(1, len(frames) - 1))
+    events = heard(pipe, b"".join(frames[:cut]), data.draw(sizes))
     for lost in (True, True, False):
         at = reached(pipe, frames)
         if pipe.ended or not at:
             return
         pipe.resume()
         begins = [0, at - 1, at] if provider == "gemini_interactions" else range(at + 1)
-        leg = b"".join(frames[data.draw(st.sampled_from(begins)) :])
-        if lost:
-            leg = leg[: data.draw(st.integers(0, len(leg)))]
+        begin = data.draw(st.sampled_from(begins))
+        leg = b"".join(frames[begin:])
+        if lost:  # in what was heard, or soon behind it
+            near = len(b"".join(frames[begin : at + 2]))
+            leg = leg[: data.draw(st.integers(0, near))]
         events += heard(pipe, leg, data.draw(sizes))
         assert reached(pipe, frames) >= at, "the cursor went back"
     assert events + pipe.close() == run(provider, [body], seed=take.seed)
@@ -267,7 +270,7 @@ SAID = [
 
 
 @pytest.mark.parametrize("second", [(0, 1), (0, 3), (2, 4), (3, 5), (4, 4), (4, 5)])
-@pytest.mark.parametrize("half", [b"", b"d", b'data: {"type"'])
+@pytest.mark.parametrize("half", [b"", b"\n", b"\xef\xbb", b"<html>", b'data: {"type"'])
 def test_a_leg_that_is_lost_in_its_overlap_takes_nothing_back(second: tuple[int, int], half: bytes):
     pipe = Normalizer("openai_responses")
     events = pipe.feed(b"".join(SAID[:5]))
@@ -279,8 +282,26 @@ def test_a_leg_that_is_lost_in_its_overlap_takes_nothing_back(second: tuple[int,
     events += pipe.feed(b"".join(SAID[second[1] :]))
     assert events == run("openai_responses", [b"".join(SAID)])
     overlap = 5 - second[0]  # each of them came once more, over one leg or the other
-    notes = {"stream.resumed": 2, "stream.overlap": overlap, "stream.cut_event": bool(half)}
+    notes = {"stream.resumed": 2, "stream.overlap": overlap, "stream.cut_event": bool(half.strip())}
     assert pipe.notes == {name: times for name, times in notes.items() if times}
+
+
+@pytest.mark.parametrize("begin", [0, 6, 7])
+@pytest.mark.parametrize("second", [(0, 1), (0, 5), (6, 7), (7, 7)])
+def test_a_leg_that_is_lost_before_its_token_comes_takes_nothing_back(
+    second: tuple[int, int], begin: int
+):
+    take, body = load(RECORDINGS / "gemini_interactions" / "event_ids.sse")
+    frames = frames_of(body)
+    pipe = Normalizer("gemini_interactions", seed=take.seed)
+    events = pipe.feed(b"".join(frames[:7]))
+    cursor = pipe.cursor
+    pipe.resume()
+    events += pipe.feed(b"".join(frames[slice(*second)]))
+    assert pipe.cursor == cursor
+    pipe.resume()
+    events += pipe.feed(b"".join(frames[begin:])) + pipe.close()
+    assert events == run("gemini_interactions", [body], seed=take.seed)
 
 
 @pytest.mark.parametrize("legs", [[()], [(), (0, 2)], [(0, 2), (1, 3)]])
