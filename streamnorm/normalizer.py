@@ -149,7 +149,8 @@ class Normalizer:
         at, id = self._place(), self._opening.heading.response_id
         if at is None or not id:
             return None
-        return str(Cursor(self.provider, id, at, self._parser.begun()))
+        before = self._seam.begun if self._seam is not None else 0
+        return str(Cursor(self.provider, id, at, max(before, self._parser.begun())))
 
     @property
     def ended(self) -> bool:
@@ -321,7 +322,8 @@ class Normalizer:
         if self._ended or at is None:
             why = "it has ended" if self._ended else "its wire has no place to go on from"
             raise UsageError(f"this stream cannot be resumed: {why}")
-        if self._framer is not None and self._framer.rest():
+        held = self._opening.forget().strip()
+        if held or (self._framer is not None and self._framer.rest()):
             self._scribe.note("stream.cut_event")
         if not isinstance(self._framer, _Payloads):
             self._framer = self._sse = None
@@ -329,7 +331,10 @@ class Normalizer:
             self._end = b""
         self._scribe.note("stream.resumed")
         self._latest, self._calm = [], False
-        self._seam = Seam(at, self._parser)
+        if self._seam is None:
+            self._seam = Seam(at, self._parser)
+        else:
+            self._seam.lost_again()
 
     def _go_on_after(self, cursor: Cursor) -> None:
         """Another stream told what came before."""
@@ -338,9 +343,12 @@ class Normalizer:
         self._seam = Seam(cursor.at, None, cursor.begun)
 
     def _place(self) -> At | None:
-        """Of the last event that was heard. The parser counts; the last frames say it themselves."""
+        """Of the last event that was heard. The parser counts; the last frames say it themselves,
+        unless they came before."""
         if self._at is not None:
             return self._at
+        if self._seam is not None:
+            return self._seam.at
         at = self._parser.place()
         if at is None or self._framer is None:
             return at

@@ -94,6 +94,11 @@ class Opening:
     def _shown(self) -> str:
         return f"It begins {self._excerpt.decode('utf-8', 'backslashreplace')!r}."
 
+    def forget(self) -> bytes:
+        """The bytes that were held, which nobody needs: those of another connection come."""
+        held, self._held = self._held, b""
+        return held
+
     # --- the wire, and what it says of itself ---------------------------------------------------
 
     def choose_wire(self, block: bytes) -> bool:

@@ -4,7 +4,8 @@ A provider that can resume gives each event a place: a number, or a token that m
 A cursor is the place of the last event that was heard, with the response that it is of. Rule: what
 was heard before is dropped exactly, and nothing else is. Numbers at or before that of the cursor were
 heard. Of tokens only the cursor's own is known: a leg that begins with it, or at the very beginning
-of the response, is dropped up to it.
+of the response, is dropped up to it. Until there is news the place stays where the leg before was
+lost, however much of what was heard comes again: a leg that is lost in there takes nothing back.
 """
 
 from __future__ import annotations
@@ -77,23 +78,27 @@ class Seam:
     """Between two legs of one response."""
 
     def __init__(self, at: At, parser: Placing | None = None, begun: int = 0) -> None:
-        self._at, self._parser = at, parser  # the one that told what came before, if it is this one
-        self._begun = begun
+        self.at, self.begun = at, begun  # where it goes on; what had begun there over another pipe
+        self._parser = parser  # the one that told what came before, if it is this one
         self._first = True
         self.over = False  # all that follows is news
+
+    def lost_again(self) -> None:
+        """The leg behind it had no news, and another comes in its place."""
+        self._first = True
 
     def drops(self, data: bytes, parser: Placing) -> bool:
         """Was this event heard before?"""
         if parser is not self._parser:
             self._parser = parser
-            parser.resumed(self._at, self._begun)
+            parser.resumed(self.at, self.begun)
         place = parser.place_of(data)
-        if isinstance(self._at, int):
-            old = isinstance(place, int) and place <= self._at
+        if isinstance(self.at, int):
+            old = isinstance(place, int) and place <= self.at
             self.over = isinstance(place, int) and not old
             return old
         first, self._first = self._first, False
-        if place == self._at:
+        if place == self.at:
             self.over = True
             return True
         self.over = first and not parser.begins(data)

@@ -218,7 +218,8 @@ class Connection(Source):
     async def _rest(self, lost: Exception | None) -> Item | None:
         """The body has ended or failed: if that was not the end of the answer, go on with it.
 
-        If that fails, too, what is told is how the connection was lost.
+        A connection that is lost before it says anything is one of those that may be lost. If none
+        is left, or the rest is refused, what is told is how the first of them was lost.
         """
         pipe = self._pipe
         cursor = pipe.cursor if pipe is not None and not pipe.ended and self._resumes else None
@@ -234,11 +235,13 @@ class Connection(Source):
         try:
             item = await self._first()
         except Exception as error:
-            if not isinstance(error, ProviderError) and not is_transport(error):
+            if isinstance(error, ProviderError):
+                if lost is not None:
+                    raise lost from error
+                return None
+            if not is_transport(error):
                 raise
-            if lost is not None:
-                raise lost from error
-            return None
+            item = None
         finally:  # if there is nothing of it, that the last one was left is in the take as well
             if self._recorder is not None:
                 self._recorder.leg(self.facts.headers, self.facts.secrets)

@@ -68,6 +68,32 @@ async def test_a_stream_goes_on_over_as_many_connections_as_it_takes(overlap: in
     assert stream.notes["stream.resumed"] == 3
 
 
+@pytest.mark.parametrize("then", ["cut", "end", "reset"])
+async def test_a_stream_goes_on_behind_connections_that_say_nothing(tmp_path: Path, then: str):
+    silent, path = Answer([], then=then), tmp_path / "legs.sse"
+    answers = [leg(5), silent, silent, leg(len(FRAMES), "end", 3)]
+    live, notes = await recorded(path, answers, resumes=3)
+    assert live == WHOLE == list(replay(path))
+    assert notes == {"stream.resumed": 3, "stream.overlap": 2}
+
+
+async def test_a_stream_whose_connections_say_nothing_any_more_is_lost_as_the_first_of_them_was():
+    with Provider([leg(5), Answer([], then="reset")]) as server:
+        stream = connect(server.url + PATH, json=BODY_ASKED, resumes=3, retries=0)
+        events = [event async for event in stream]
+    assert (events[-1].kind, events[-1].reason) == ("failed", "transport")
+    assert len(server.requests) == 4
+
+
+async def test_a_leg_that_is_lost_in_its_overlap_is_asked_for_from_the_same_place():
+    legs = [leg(9), leg(7, "cut", 4), leg(8, "reset"), leg(len(FRAMES), "end", 9)]
+    with Provider(legs) as server:
+        stream = connect(server.url + PATH, json=BODY_ASKED, resumes=3, seed=SEED, retries=0)
+        assert [event async for event in stream] == WHOLE
+    asked = [parse_qs(urlsplit(request.path).query) for request in server.requests[1:]]
+    assert [query["starting_after"] for query in asked] == [[str(NUMBERS[8])]] * 3
+
+
 async def test_a_stream_that_is_cut_inside_its_second_event_goes_on():
     keeping = Keeping(1)
     with Provider(keeping) as server:

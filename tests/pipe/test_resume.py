@@ -20,6 +20,7 @@ from streamnorm.core.cursor import Cursor
 from streamnorm.errors import UsageError
 from streamnorm.events import Event, Failed, TextDelta, ToolCall
 from tests.conftest import (
+    RECORDINGS,
     assert_well_formed,
     frames_of,
     load,
@@ -50,6 +51,39 @@ over_resumable = pytest.mark.parametrize("path", resumable(), ids=take_id)
 
 def cuts(frames: list[bytes]) -> list[int]:
     return some(range(1, len(frames)), 12)
+
+
+def created(number: int) -> dict[str, Any]:
+    response = {"id": "resp_1", "model": "m"}
+    return {"type": "response.created", "sequence_number": number, "response": response}
+
+
+def added(number: int) -> dict[str, Any]:
+    item = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "now",
+        "arguments": "",
+    }
+    kind = "response.output_item.added"
+    return {"type": kind, "sequence_number": number, "output_index": 0, "item": item}
+
+
+def piece(number: int, text: str) -> dict[str, Any]:
+    kind = "response.function_call_arguments.delta"
+    where = {"output_index": 0, "item_id": "fc_1"}
+    return {"type": kind, "sequence_number": number, **where, "delta": text}
+
+
+def done(number: int, arguments: str) -> dict[str, Any]:
+    said = added(number)
+    item = {**said["item"], "arguments": arguments, "status": "completed"}
+    return {**said, "type": "response.output_item.done", "item": item}
+
+
+def end(number: int) -> dict[str, Any]:
+    return {**created(number), "type": "response.completed"}
 
 
 # --- one pipe -------------------------------------------------------------------------------------
@@ -163,6 +197,154 @@ def test_any_cut_at_any_byte_and_any_chunking_of_the_rest_tells_the_whole(data: 
     assert events == whole
 
 
+def place_in(frame: bytes) -> str | None:
+    """As it is written, a number or a token."""
+    found = re.search(rb'"(?:sequence_number|event_id)": ?"?([^",}]+)', frame)
+    return found[1].decode() if found else None
+
+
+@cache
+def placed_everywhere() -> list[Path]:
+    """Takes whose events all have a place, and each its own."""
+    found = []
+    for path in resumable():
+        places = [place_in(frame) for frame in frames_of(load(path)[1]) if b"[DONE]" not in frame]
+        if None not in places and len(set(places)) == len(places):
+            found.append(path)
+    return found
+
+
+def heard(pipe: Normalizer, body: bytes, sizes: list[int]) -> list[Event]:
+    """In chunks of these sizes, and all that is left in one."""
+    events = []
+    for size in sizes:
+        events += pipe.feed(body[:size])
+        body = body[size:]
+    return events + pipe.feed(body)
+
+
+def reached(pipe: Normalizer, frames: list[bytes]) -> int:
+    """How many events were heard, as the cursor says."""
+    if pipe.cursor is None:
+        return 0
+    at = str(Cursor.read(pipe.cursor).at)
+    return next(n for n, frame in enumerate(frames, 1) if place_in(frame) == at)
+
+
+def test_takes_of_every_wire_with_places_have_one_at_each_event():
+    assert {path.parent.name for path in placed_everywhere()} == set(PLACED)
+
+
+@given(st.data())
+def test_legs_that_are_lost_anywhere_also_in_what_was_heard_tell_the_whole(data: st.DataObject):
+    provider = data.draw(st.sampled_from(PLACED))
+    path = data.draw(st.sampled_from([p for p in placed_everywhere() if p.parent.name == provider]))
+    take, body = load(path)
+    frames, sizes = frames_of(body), st.lists(st.integers(0, 900), max_size=4)
+    pipe = Normalizer(provider, seed=take.seed)
+    cut = data.draw(st.integers(1, len(frames) - 1))
+    events = heard(pipe, b"".join(frames[:cut]), data.draw(sizes))
+    for lost in (True, True, False):
+        at = reached(pipe, frames)
+        if pipe.ended or not at:
+            return
+        pipe.resume()
+        begins = [0, at - 1, at] if provider == "gemini_interactions" else range(at + 1)
+        begin = data.draw(st.sampled_from(begins))
+        leg = b"".join(frames[begin:])
+        if lost:  # in what was heard, or soon behind it
+            near = len(b"".join(frames[begin : at + 2]))
+            leg = leg[: data.draw(st.integers(0, near))]
+        events += heard(pipe, leg, data.draw(sizes))
+        assert reached(pipe, frames) >= at, "the cursor went back"
+    assert events + pipe.close() == run(provider, [body], seed=take.seed)
+
+
+SAID = [
+    b"data: %s\n\n" % json.dumps(payload).encode()
+    for payload in (
+        created(0), {**created(1), "type": "response.in_progress"}, added(2), piece(3, '{"a'),
+        piece(4, '":1'), piece(5, "}"), done(6, '{"a":1}'), end(7),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("second", [(0, 1), (0, 3), (2, 4), (3, 5), (4, 4), (4, 5)])
+@pytest.mark.parametrize("half", [b"", b"\n", b"\xef\xbb", b"<html>", b'data: {"type"'])
+def test_a_leg_that_is_lost_in_its_overlap_takes_nothing_back(second: tuple[int, int], half: bytes):
+    pipe = Normalizer("openai_responses")
+    events = pipe.feed(b"".join(SAID[:5]))
+    pipe.resume()
+    events += pipe.feed(b"".join(SAID[slice(*second)]) + half)
+    assert pipe.cursor == "openai_responses:resp_1:4:1"
+    pipe.resume()
+    assert pipe.cursor == "openai_responses:resp_1:4:1"
+    events += pipe.feed(b"".join(SAID[second[1] :]))
+    assert events == run("openai_responses", [b"".join(SAID)])
+    overlap = 5 - second[0]  # each of them came once more, over one leg or the other
+    notes = {"stream.resumed": 2, "stream.overlap": overlap, "stream.cut_event": bool(half.strip())}
+    assert pipe.notes == {name: times for name, times in notes.items() if times}
+
+
+@pytest.mark.parametrize("begin", [0, 6, 7])
+@pytest.mark.parametrize("second", [(0, 1), (0, 5), (6, 7), (7, 7)])
+def test_a_leg_that_is_lost_before_its_token_comes_takes_nothing_back(
+    second: tuple[int, int], begin: int
+):
+    take, body = load(RECORDINGS / "gemini_interactions" / "event_ids.sse")
+    frames = frames_of(body)
+    pipe = Normalizer("gemini_interactions", seed=take.seed)
+    events = pipe.feed(b"".join(frames[:7]))
+    cursor = pipe.cursor
+    pipe.resume()
+    events += pipe.feed(b"".join(frames[slice(*second)]))
+    assert pipe.cursor == cursor
+    pipe.resume()
+    events += pipe.feed(b"".join(frames[begin:])) + pipe.close()
+    assert events == run("gemini_interactions", [body], seed=take.seed)
+
+
+@pytest.mark.parametrize("legs", [[()], [(), (0, 2)], [(0, 2), (1, 3)]])
+def test_a_new_pipe_whose_legs_are_lost_before_there_is_news_is_where_it_began(
+    legs: list[tuple[int, ...]],
+):
+    cursor = "openai_responses:resp_1:3:1"
+    pipe = Normalizer(after=cursor)
+    for leg in legs:
+        pipe.feed(b"".join(SAID[slice(*leg)]) if leg else b"")
+        assert pipe.cursor == cursor
+        pipe.resume()
+    events = pipe.feed(b"".join(SAID))
+    assert [(e.id, e.arguments) for e in events if isinstance(e, ToolCall)] == [
+        ("call_1", {"a": 1})
+    ]
+    assert pipe.cursor == "openai_responses:resp_1:7:1"
+
+
+def test_a_new_pipe_that_heard_the_event_of_its_token_alone_is_where_it_began():
+    frames = frames_of(load(RECORDINGS / "gemini_interactions" / "event_ids.sse")[1])
+    first = Normalizer("gemini_interactions")
+    first.feed(b"".join(frames[:7]))
+    assert first.cursor is not None
+    second = Normalizer(after=first.cursor)
+    second.feed(frames[6])
+    second.feed(b": a comment\n\n")
+    assert second.cursor == first.cursor
+    second.resume()
+    events = second.feed(b"".join(frames[6:]))
+    assert events == Normalizer(after=first.cursor).feed(b"".join(frames[7:]))
+
+
+def test_another_response_behind_a_cut_leaves_the_cursor_where_it_was():
+    pipe = Normalizer("openai_responses")
+    pipe.feed(b"".join(SAID[:4]))
+    pipe.resume()
+    other = {**created(0), "response": {"id": "resp_other", "model": "m"}}
+    events = pipe.feed(b"data: %s\n\n" % json.dumps(other).encode())
+    assert events[-1].kind == "failed"
+    assert pipe.cursor == "openai_responses:resp_1:3:1"
+
+
 def test_a_pipe_can_be_resumed_again_and_again():
     path = next(p for p in resumable() if take_id(p) == "openai_responses/interleaved_calls")
     take, body = load(path)
@@ -211,39 +393,6 @@ def test_a_hole_that_pieces_hid_is_not_forgotten_by_a_cursor():
     pipe.resume()
     events = pipe.feed_payload(done(8, "")) + pipe.feed_payload(end(9))
     assert [event.kind for event in events] == ["broken_tool_call", "finish"]
-
-
-def created(number: int) -> dict[str, Any]:
-    response = {"id": "resp_1", "model": "m"}
-    return {"type": "response.created", "sequence_number": number, "response": response}
-
-
-def added(number: int) -> dict[str, Any]:
-    item = {
-        "type": "function_call",
-        "id": "fc_1",
-        "call_id": "call_1",
-        "name": "now",
-        "arguments": "",
-    }
-    kind = "response.output_item.added"
-    return {"type": kind, "sequence_number": number, "output_index": 0, "item": item}
-
-
-def piece(number: int, text: str) -> dict[str, Any]:
-    kind = "response.function_call_arguments.delta"
-    where = {"output_index": 0, "item_id": "fc_1"}
-    return {"type": kind, "sequence_number": number, **where, "delta": text}
-
-
-def done(number: int, arguments: str) -> dict[str, Any]:
-    said = added(number)
-    item = {**said["item"], "arguments": arguments, "status": "completed"}
-    return {**said, "type": "response.output_item.done", "item": item}
-
-
-def end(number: int) -> dict[str, Any]:
-    return {**created(number), "type": "response.completed"}
 
 
 @pytest.mark.parametrize("number", [4, 44, None])

@@ -307,7 +307,7 @@ class InteractionsParser(Parser):
         return max(self._before, max(self._steps, default=-1) + 1)
 
     def resumed(self, at: At, begun: int) -> None:
-        self._before = begun
+        self._event_id, self._before = at, begun
 
     def _began_before(self, index: int) -> bool:
         """Did this step begin over another connection? One that names no place is none."""
