@@ -50,6 +50,7 @@ class Scene(NamedTuple):
     saved: dict[str, str] = {}  # takes of what it saved: name -> what that proves
     partial: bool = False  # of Claude Code: with partial messages
     more: tuple[str, ...] = ()  # questions that follow in the same session
+    websocket: bool = False  # the scripted one; what was asked on it is told, and no take is kept
 
 
 def _bash(command: str) -> Any:
@@ -108,6 +109,9 @@ SCENES = (
     Scene("codex", "exec_refused", "the provider refuses: the turn failed",
           (script(error("invalid", status=400)),) * 12,
           {"rollout_refused": "an error, and the end of the turn without an answer"}),
+    Scene("codex", "exec_websocket", "the same command, and all that was asked for it, on a WebSocket",
+          (script(say("Let me look."), _command("echo hi")), script(say("It said hi."))),
+          websocket=True),
 )  # fmt: skip
 
 
@@ -188,10 +192,17 @@ def _play(scene: Scene, bin: Path) -> Printed:
     with tempfile.TemporaryDirectory(prefix="streamnorm") as folder:
         home = Path(folder)
         (home / "project").mkdir()
-        server = _Server(_WIRES[scene.program], scene.answers)
+        play, wire = _PLAYERS[scene.program], _WIRES[scene.program]
+        if scene.websocket:
+            with turns(*scene.answers).websocket(wire) as scripted:
+                printed = play(scene, bin, home, scripted.http_url)
+            asked = "\n".join(json.dumps(message.body) for message in scripted.messages)
+            printed.takes[f"{scene.name}_asked"] = _lines(asked, home, scripted.http_url)
+            return printed
+        server = _Server(wire, scene.answers)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            return _PLAYERS[scene.program](scene, bin, home, server.url)
+            return play(scene, bin, home, server.url)
         finally:
             server.shutdown()
             server.server_close()
@@ -301,9 +312,11 @@ def run_scenes(out: Path, names: list[str], timeout: float = 110) -> None:
 def _write(out: Path, root: Path) -> None:
     bin = programs_here()
     assert bin is not None
-    told = {s.name: (s.program, s.proves) for s in SCENES}
+    told = {s.name: (s.program, s.proves) for s in SCENES if not s.websocket}
     told |= {name: (s.program, proves) for s in SCENES for name, proves in s.saved.items()}
     for path in sorted(out.glob("*/*.jsonl")):
+        if path.stem not in told:
+            continue
         program, proves = told[path.stem]
         file, title = _PROGRAMS[program]
         said = subprocess.run([bin / file, "--version"], capture_output=True, check=True).stdout

@@ -116,6 +116,8 @@ class _Lines(Source):
 class _Socket(Source):
     """One WebSocket, of whatever library."""
 
+    is_socket = True
+
     def __init__(self, socket: Any, receive: Callable[..., Any]) -> None:
         super().__init__(facts=_facts(socket), close=(socket,))
         self._socket, self._receive = socket, receive

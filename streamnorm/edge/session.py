@@ -39,6 +39,7 @@ __all__ = ["LaneStream", "Session", "session"]
 
 NOTICES, NOTICE_BYTES = 256, 1024 * 1024  # that are kept: the newest ones
 _UNTAKEN = "more streams wait than are kept; those that begin now are lost: take them as they begin"
+_UNANSWERED = "the connection was closed before any response had begun"
 WAITING = 4096  # streams that nobody has taken; each has a pipe of its own, of some 10 KB
 
 
@@ -119,6 +120,7 @@ class Session:
         self._scope: anyio.CancelScope | None = None  # … in here
         self._waiting: dict[object, anyio.Event] = {}
         self._over = False
+        self._begun = False  # has there been a response?
         self.why: Exception | None = None  # the connection failed, or the session was closed
         self._untold = False  # and no stream was there to say so
 
@@ -272,6 +274,8 @@ class Session:
         if self._over:
             return
         self._over = True
+        if error is None and self._source.is_socket and not self._begun:
+            error = CutShort("truncated", _UNANSWERED, retryable=True)
         if error is not None:
             self.why = self._cut_short(error)
             self._untold = not self._lanes
@@ -293,6 +297,7 @@ class Session:
 
     def _begin(self, move: Move) -> object:
         assert move.stream is not None
+        self._begun = True
         lane = self._lanes[move.stream] = _Lane(self, self._source, move)
         if len(self._new) > WAITING:
             lane.left = True

@@ -95,6 +95,7 @@ class Source:
     ready = True  # are the facts known before the first read?
     instant = False
     closable = True  # is there anything to close?
+    is_socket = False  # on which somebody asks, and waits for an answer?
 
     def __init__(
         self,

@@ -274,9 +274,14 @@ def cut(
     >>> cut(after="call").after
     'call'
     """
-    if code is not None and (abrupt or not _may_close(code)):
+    if code is not None and abrupt:
         raise UsageError(
-            f"cut(code={code}): a WebSocket is closed with 1000 to 1014 or 3000 to 4999"
+            "cut(abrupt=True): a connection that is dropped is closed with no code: leave code= out"
+        )
+    if code is not None and not _may_close(code):
+        raise UsageError(
+            f"cut(code={code!r}): a WebSocket is closed with 1000 to 1003, 1007 to 1014 "
+            "or 3000 to 4999"
         )
     if sum(place is not None for place in (at, after, inside)) > 1:
         raise UsageError("cut() takes one of at=, after= and inside=")
@@ -286,9 +291,11 @@ def cut(
     return Cut(at, after, inside, abrupt, code)
 
 
-def _may_close(code: int) -> bool:
-    """1005, 1006 and 1004 are never sent."""
-    return (1000 <= code < 1015 and code not in (1004, 1005, 1006)) or 3000 <= code < 5000
+_CLOSING = (range(1000, 1004), range(1007, 1015), range(3000, 5000))  # 1004 to 1006 are never sent
+
+
+def _may_close(code: object) -> bool:
+    return isinstance(code, int) and any(code in codes for codes in _CLOSING)
 
 
 def hear(what: str = "steer") -> Hear:

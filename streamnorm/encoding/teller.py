@@ -46,7 +46,8 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a client says on a connection that many answers share. ``what`` is ``"ask"`` for a request,
-    in its lane; a word of ``HEARD``, said to the answer with that id; or "": nothing that is known."""
+    in its lane; ``"prepare"`` for one that wants no output yet; a word of ``HEARD``, said to the answer
+    with that id; or "": nothing that is known."""
 
     what: str
     lane: str | None = None

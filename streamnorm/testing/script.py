@@ -173,14 +173,19 @@ class Turns:
         as there are ``lanes`` are waited for, and answered side by side."""
         teller = _talker(script(), provider)  # or say now that there is none
 
-        def speaking(number: int, lane: str | None) -> Spoken:
+        def speaking(number: int, lane: str | None, follows: bool) -> Spoken:
             try:
-                return replace(self.turn(number), key=str(number + 1)).spoken(provider, lane)
+                turn = self._follower(number) if follows else self.turn(number)
+                return replace(turn, key=str(number + 1)).spoken(provider, lane)
             except UsageError as error:
                 return script(Error("server", str(error), 500)).spoken(provider, lane)
 
+        def preparing(number: int, lane: str | None) -> Spoken:
+            nothing = script(Usage(input=0, output=0))
+            return replace(nothing, key=f"prepared{number + 1}").spoken(provider, lane)
+
         count = None if self.repeat else len(self.scripts)
-        return WebSocketServer(teller, speaking, lanes=lanes, turns=count)
+        return WebSocketServer(teller, speaking, preparing, lanes=lanes, turns=count)
 
     def _answering(self, provider: str) -> Callable[[int], Answer]:
         provider_row(provider).part("script", Teller)  # or say now that there is none
@@ -192,6 +197,16 @@ class Turns:
             return self.scripts[0 if self.repeat else number]
         raise UsageError(
             f"request {number + 1} came, but only {len(self.scripts)} turns are scripted"
+        )
+
+    def _follower(self, number: int) -> Script:
+        """The script that follows a pause. One that answers every request does not follow itself:
+        nobody asks, so that it would never end."""
+        if not self.repeat and number < len(self.scripts):
+            return self.scripts[number]
+        raise UsageError(
+            f'turn {number + 1} follows finish("pause") without a request, but only '
+            f"{len(self.scripts)} turns are scripted: add it, as in turns(first, second)"
         )
 
 

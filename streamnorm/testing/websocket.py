@@ -2,7 +2,8 @@
 
 Rule: as with ``http``: the next answer answers a request, in the lane that the request names, what was
 asked is kept, and nobody waits but where the script says ``hear()``. Requests that are answered side
-by side are told in turn, one message of each. websockets is imported when a server is asked for.
+by side are told in turn, one message of each. A request that only prepares the next is answered with
+nothing, and takes no turn. websockets is imported when a server is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ..edge.runtime import in_thread
-from ..encoding.teller import Talker
+from ..encoding.steps import Error
+from ..encoding.teller import Asked, Talker
 from ..errors import UsageError, needs
 from ..text.written import json_text
 from .http import Received
@@ -41,7 +43,11 @@ class Spoken:
     goes_on: bool = False
 
 
-Speaking: TypeAlias = Callable[[int, str | None], Spoken]  # the turn's number, its lane -> the turn
+# The turn's number, its lane, does it follow a pause? -> the turn
+Speaking: TypeAlias = Callable[[int, str | None, bool], Spoken]
+Preparing: TypeAlias = Callable[
+    [int, str | None], Spoken
+]  # what is said where nothing is to be said
 
 
 class WebSocketServer:
@@ -55,14 +61,24 @@ class WebSocketServer:
     """
 
     def __init__(
-        self, teller: Talker, speaking: Speaking, *, lanes: int = 1, turns: int | None = None
+        self,
+        teller: Talker,
+        speaking: Speaking,
+        preparing: Preparing,
+        *,
+        lanes: int = 1,
+        turns: int | None = None,
     ) -> None:
         needs("websockets", "a scripted WebSocket", extra="testing")
-        if lanes < 1:
-            raise UsageError(f"lanes={lanes}: at least one request is answered at a time")
+        if not isinstance(lanes, int) or lanes < 1:
+            raise UsageError(
+                f"lanes={lanes!r}: at least one request is answered at a time, so a number from 1"
+            )
         self.teller, self.lanes, self.turns = teller, lanes, turns
         self.told = 0  # turns so far
-        self._speaking = speaking
+        self._prepared = 0  # requests that wanted no turn
+        self._connections: set[_Connection] = set()  # that are open
+        self._speaking, self._preparing = speaking, preparing
         self._requests: list[Received] = []
         self._messages: list[Received] = []
         self._url = ""
@@ -84,7 +100,8 @@ class WebSocketServer:
 
     @property
     def requests(self) -> list[Received]:
-        """What was asked so far; path and headers are those with which the connection was opened."""
+        """What was asked so far; path and headers are those with which the connection was opened.
+        Requests that only prepare the next one are not here, but in ``messages``."""
         return self._requests
 
     @property
@@ -100,10 +117,21 @@ class WebSocketServer:
         if asks:
             self._requests.append(message)
 
-    def next_turn(self, lane: str | None) -> Spoken:
+    def next_turn(self, lane: str | None, *, follows: bool = False) -> Spoken:
         """The turn for this lane."""
         number, self.told = self.told, self.told + 1
-        return self._speaking(number, lane)
+        return self._speaking(number, lane, follows)
+
+    def prepared(self, lane: str | None) -> Spoken:
+        """An answer without output; no turn is used up."""
+        number, self._prepared = self._prepared, self._prepared + 1
+        return self._preparing(number, lane)
+
+    def release(self) -> None:
+        """The last turn is taken: nobody waits for another request, on no connection."""
+        if self.turns is not None and self.told >= self.turns:
+            for connection in self._connections:
+                connection.release()
 
     # --- running
 
@@ -151,7 +179,12 @@ class WebSocketServer:
             await self._stop.wait()
 
     async def _connected(self, socket: ServerConnection) -> None:
-        await _Connection(self, socket).run()
+        connection = _Connection(self, socket)
+        self._connections.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
 
 
 class _Answer:
@@ -207,14 +240,18 @@ class _Connection:
 
     def _take(self, content: bytes) -> None:
         said = _read(content)
-        asked = self._server.teller.asked(said)
+        asked = self._server.teller.asked(said) if isinstance(said, dict) else Asked("")
         request = self._socket.request
         assert request is not None  # it is what opened the connection
         headers = {name.lower(): value for name, value in request.headers.raw_items()}
         received = Received("GET", request.path, headers, content)
         self._server.received(received, asks=asked.what == "ask")
-        if asked.what == "ask":
+        if isinstance(said, str):
+            self._start(self._send(self._server.teller.refused(Error("invalid", said))))
+        elif asked.what == "ask":
             self._ask(asked.lane)
+        elif asked.what == "prepare":
+            self._answer([_Answer(self._server.prepared(asked.lane), asked.lane)])
         elif any(a.id == asked.answer and a.hears(asked.what) for a in self._open):
             self._said.set()
             self._said = asyncio.Event()
@@ -223,10 +260,19 @@ class _Connection:
 
     def _ask(self, lane: str | None) -> None:
         self._waiting.append(_Answer(self._server.next_turn(lane), lane))
-        if len(self._waiting) == self._server.lanes or self._server.told == self._server.turns:
-            together, self._waiting = self._waiting, []
-            self._open += together
-            self._start(self._tell(together))
+        if len(self._waiting) == self._server.lanes:
+            self.release()
+        self._server.release()
+
+    def release(self) -> None:
+        """Those that wait are answered now."""
+        together, self._waiting = self._waiting, []
+        if together:
+            self._answer(together)
+
+    def _answer(self, together: list[_Answer]) -> None:
+        self._open += together
+        self._start(self._tell(together))
 
     def _start(self, job: Any) -> None:
         task = asyncio.get_running_loop().create_task(job)
@@ -260,7 +306,9 @@ class _Connection:
         self._open.remove(answer)
         if not answer.goes_on:
             return []
-        self._open.append(_Answer(self._server.next_turn(answer.lane), answer.lane))
+        follower = self._server.next_turn(answer.lane, follows=True)
+        self._open.append(_Answer(follower, answer.lane))
+        self._server.release()
         return self._open[-1:]
 
     async def _do(self, kind: str, what: Any) -> None:
@@ -277,12 +325,15 @@ class _Connection:
         await self._socket.send(json_text(message))
 
 
-def _read(content: bytes) -> dict[str, Any]:
+def _read(content: bytes) -> dict[str, Any] | str:
+    """The message, or why it is none."""
     try:
         said = json.loads(content)
     except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {}
+        return "The message is not JSON."
+    except RecursionError:
+        return "The message is nested too deeply."
+    return said if isinstance(said, dict) else "The message is JSON, but not an object."
 
 
 def _closed() -> type[Exception]:

@@ -6,6 +6,7 @@ is a script of ours, and a program runs in a network in which there is nothing e
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ pytestmark = [
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the programs printed and saved."""
     out = tmp_path_factory.mktemp("printed")
-    run_scenes(out, ["partial_messages", "whole_messages", "sub_agent", "exec_parallel"])
+    run_scenes(
+        out,
+        ["partial_messages", "whole_messages", "sub_agent", "exec_parallel", "exec_websocket"],
+    )
     return out
 
 
@@ -83,3 +87,17 @@ def test_a_rollout_reads_back_to_the_calls_that_ran(printed):
     assert (one[0], two[0]) == ({"cmd": "echo one"}, {"cmd": "echo two; exit 3"})
     assert one[1].endswith("one\n")
     assert two[1].endswith("two\n")
+
+
+def test_codex_runs_a_command_that_it_was_told_on_the_scripted_websocket(printed):
+    ((asked, gave),) = ran(printed / "codex" / "exec_websocket.jsonl")
+    assert "echo hi" in asked["command"]
+    assert gave == {"aggregated_output": "hi\n", "exit_code": 0}
+    ((_, events),) = streams(printed / "codex" / "exec_websocket.jsonl")
+    assert text_of(events).endswith("It said hi.")
+    lines = (printed / "codex" / "exec_websocket_asked.jsonl").read_text().splitlines()
+    asked = [json.loads(line) for line in lines]
+    # It prepares its session first, without output, and goes on from there.
+    assert [a.get("generate") for a in asked] == [False, None, None]
+    assert [bool(a.get("previous_response_id")) for a in asked] == [False, True, True]
+    assert asked[2]["input"][0]["type"] == "function_call_output"

@@ -127,6 +127,12 @@ def test_an_async_connection_cannot_be_read_in_a_for_loop():
         iter(session(later([])))
 
 
+def test_messages_that_are_none_at_all_are_no_streams(tmp_path: Path):
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    with (tmp_path / "empty.jsonl").open("rb") as pipe:
+        assert [list(session(source)) for source in ([], pipe)] == [[], []]
+
+
 def test_what_is_not_open_is_refused():
     class Manager:
         async def recv(self) -> str: ...

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from streamnorm.errors import UsageError
+from streamnorm.errors import StreamTruncated, UsageError
 from streamnorm.events import BrokenToolCall, Failed, Finish
 from streamnorm.sessions import session
 from streamnorm.testing import (
@@ -147,6 +147,77 @@ async def test_a_session_reads_lanes_each_for_itself():
     assert texts == {"a": "Let me look.", "b": "It rains.", "c": "It rains."}
 
 
+@pytest.mark.parametrize("only", [
+    {"generate": False}, {"prompt_cache_options": {"prewarm": True}, "generate": True},
+])  # fmt: skip
+async def test_a_request_that_only_prepares_is_answered_without_output_and_takes_no_turn(only):
+    server = turns(LOOK, TELL).websocket(WIRE)
+    async with talking(server) as (socket, streams):
+        await socket.send(ask("a", **only))
+        await socket.send(ask("a", input="What is it like in Oslo?"))
+        prepared, first = await anext(streams), await anext(streams)
+        told = [event async for event in prepared]
+        assert (prepared.lane, [event.kind for event in told]) == (
+            "a", ["stream_start", "usage", "finish"],
+        )  # fmt: skip
+        assert text_of([event async for event in first]) == "Let me look."
+        await socket.send(ask("a", **only))
+        again = await heard(streams)
+        await socket.send(ask("a"))
+        assert text_of(await heard(streams)) == "It rains."
+        assert not streams.notes
+    assert told[0].response_id != again[0].response_id
+    assert told[-1].reason == "stop"
+    assert [request.body.get("input") for request in server.requests] == [
+        "What is it like in Oslo?", None,
+    ]  # fmt: skip
+    assert [only.items() <= message.body.items() for message in server.messages] == [
+        True, False, True, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("only", [
+    {"generate": True}, {"generate": None}, {"prompt_cache_options": {"prewarm": False}},
+    {"prompt_cache_options": "prewarm"},
+])  # fmt: skip
+async def test_a_request_that_wants_output_is_answered_by_a_turn(only):
+    server = turns(TELL).websocket(WIRE)
+    async with talking(server) as (socket, streams):
+        await socket.send(ask(**only))
+        assert text_of(await heard(streams)) == "It rains."
+    assert len(server.requests) == 1
+
+
+async def test_the_sdk_reads_what_is_said_to_a_request_that_only_prepares():
+    openai = pytest.importorskip("openai")
+    async with (
+        turns(TELL).websocket(WIRE) as server,
+        openai.AsyncOpenAI(api_key="sk-test", base_url=server.http_url + "/v1") as sdk,
+        sdk.responses.connect() as connection,
+    ):
+        await connection.response.create(model="m", input="x", generate=False)
+        events = [await connection.recv() for _ in range(3)]
+    assert [event.type for event in events] == [
+        "response.created", "response.in_progress", "response.completed",
+    ]  # fmt: skip
+    assert (events[-1].response.output, events[-1].response.usage.output_tokens) == ([], 0)
+
+
+async def test_the_last_turn_lets_nobody_wait_on_any_connection():
+    server = turns(LOOK, TELL).websocket(WIRE, lanes=2)
+    async with (
+        server,
+        client.connect(server.url) as one, session(one) as ones,
+        client.connect(server.url) as two, session(two) as twos,
+    ):  # fmt: skip
+        await one.send(ask())
+        await one.send('{"type":"no.such"}')
+        assert (await heard(ones))[-1].kind == "failed"  # so the request before it is taken
+        await two.send(ask())
+        assert text_of(await heard(twos)) == "It rains."
+        assert text_of(await heard(ones)) == "Let me look."
+
+
 # --- steering and injection -----------------------------------------------------------------------
 
 STEERED = script(say("The ferry"), hear("steer"), finish("pause"))
@@ -169,6 +240,18 @@ async def test_an_answer_waits_to_be_steered_and_the_next_turn_follows_unasked()
     assert (rest[-1].kind, rest[-1].reason) == ("finish", "pause")
     assert [m.body["type"] for m in server.messages] == ["response.create", "response.steer"]
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("wrapped", [lambda one: one, turns])
+async def test_what_pauses_is_not_followed_by_itself(wrapped):
+    server = wrapped(script(say("A"), finish("pause"))).websocket(WIRE)
+    async with talking(server) as (socket, streams):
+        await socket.send(ask("a"))
+        assert (await heard(streams))[-1].reason == "pause"
+        stream = await anext(streams)
+        (failed,) = [event async for event in stream]
+    assert stream.lane == "a"
+    assert 'turn 2 follows finish("pause") without a request, but only 1 turns' in failed.error
 
 
 async def test_what_waits_does_not_hold_up_other_lanes():
@@ -234,8 +317,18 @@ async def test_what_no_answer_waits_for_fails_and_comes_back(what, key):
     assert (notice.payload.get("steer") or notice.payload)["input"] == ["x"]
 
 
-@pytest.mark.parametrize("message", ['{"type":"no.such"}', "[]", "{", "é", b"\xff"])
-async def test_what_is_no_message_of_the_wire_is_refused(message):
+@pytest.mark.parametrize(("message", "why"), [
+    ('{"type":"no.such"}', "Unknown message: 'no.such'."),
+    ('{"type":["a"]}', "Unknown message: ['a']."),
+    ("{}", "Unknown message: None."),
+    ("[]", "The message is JSON, but not an object."),
+    ("7", "The message is JSON, but not an object."),
+    ("{", "The message is not JSON."),
+    ("é", "The message is not JSON."),
+    (b"\xff", "The message is not JSON."),
+    ("[" * 200000, "The message is nested too deeply."),
+])  # fmt: skip
+async def test_what_is_no_message_of_the_wire_is_refused(message, why):
     server = TELL.websocket(WIRE)
     async with server, client.connect(server.url) as socket:
         await socket.send(message)
@@ -245,6 +338,9 @@ async def test_what_is_no_message_of_the_wire_is_refused(message):
     assert (said["type"], said["status"], said["error"]["code"]) == (
         "error", 400, "invalid_request_error",
     )  # fmt: skip
+    assert said["error"]["message"] == why
+    assert len(server.messages) == 2
+    assert len(server.requests) == 1
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -284,10 +380,39 @@ async def test_the_close_code_is_the_one_that_was_ordered(code):
     assert json.loads(texts[-1])["type"] == "response.output_item.done"
 
 
-@pytest.mark.parametrize("code", [0, 999, 1005, 1006, 1015, 2000, 5000])
+@pytest.mark.parametrize(
+    "code", [0, 999, 1004, 1005, 1006, 1015, 2000, 5000, 3000.5, 1000.0, "a", True]
+)
 def test_a_code_that_no_server_may_send_is_refused(code):
-    with pytest.raises(UsageError, match="is closed with 1000 to 1014 or 3000 to 4999"):
+    with pytest.raises(UsageError) as refused:
         cut(code=code)
+    assert str(refused.value) == (
+        f"cut(code={code!r}): a WebSocket is closed with 1000 to 1003, 1007 to 1014 or 3000 to 4999"
+    )
+
+
+def test_a_connection_that_is_dropped_has_no_code():
+    with pytest.raises(UsageError, match="a connection that is dropped is closed with no code"):
+        cut(code=1011, abrupt=True)
+
+
+@pytest.mark.parametrize("code", [1000, 1001])
+async def test_a_connection_that_is_closed_well_before_any_response_is_raised(code):
+    async with talking(script(say("x"), cut(at=0, code=code)).websocket(WIRE)) as (socket, streams):
+        await socket.send(ask())
+        with pytest.raises(StreamTruncated, match="closed before any response had begun"):
+            await anext(streams)
+        with pytest.raises(StopAsyncIteration):
+            await anext(streams)
+
+
+async def test_a_connection_that_is_closed_well_after_a_response_just_ends():
+    server = turns(TELL, script(say("x"), cut(at=0))).websocket(WIRE)
+    async with talking(server) as (socket, streams):
+        await socket.send(ask())
+        assert text_of(await heard(streams)) == "It rains."
+        await socket.send(ask())
+        assert await all_heard(streams) == []
 
 
 async def test_a_request_that_is_refused_leaves_the_connection_open():
@@ -424,6 +549,8 @@ def test_mistakes_are_told_in_a_sentence():
         TELL.websocket("codex")
     with pytest.raises(UsageError, match="lanes=0: at least one request"):
         TELL.websocket(WIRE, lanes=0)
+    with pytest.raises(UsageError, match="lanes='2': at least one request"):
+        TELL.websocket(WIRE, lanes="2")
     with pytest.raises(UsageError, match="the server is not running"):
         _ = TELL.websocket(WIRE).url
     with pytest.raises(UsageError, match="anthropic hears nothing while it answers"):

@@ -142,6 +142,8 @@ class Responses(Talker):
     @classmethod
     def asked(cls, said: Json) -> Asked:
         what = _SAID.get(str(said.get("type")), "")
+        if what == "ask" and _only_prepares(said):
+            what = "prepare"
         answer = said.get("previous_response_id" if what == "steer" else "response_id")
         return Asked(what, said.get("stream_id"), answer)
 
@@ -226,6 +228,13 @@ class Responses(Talker):
             "output_tokens_details": {"reasoning_tokens": used.reasoning},
             "total_tokens": used.input + used.output,
         }
+
+
+def _only_prepares(said: Json) -> bool:
+    """Is the state of a request made ready, or its cache, without output of the model?"""
+    cache = said.get("prompt_cache_options")
+    warms = isinstance(cache, dict) and cache.get("prewarm") is True
+    return warms or said.get("generate") is False
 
 
 SCRIPT = Responses
