@@ -480,7 +480,7 @@ class Fold:
         """Sounds come in pieces, and are held until they are over; all else is whole."""
         self._need_step(out)
         medium = self._media.get(event.choice)
-        if medium is None or medium.part != event.part:
+        if medium is None or (medium.part, medium.url) != (event.part, event.url):
             self._show_held(out, event.choice)
             self._close_runs(out)
             medium = self._medium(event)

@@ -242,14 +242,16 @@ class Normalizer:
         try:
             opening = self._opening
             held = opening.all_held() if chunk is None else opening.frame(chunk)
-            self._framer = opening.framer
-            self._sse = opening.framer if isinstance(opening.framer, SSE) else None
+            self._split_by(opening.framer)
             self._expect(opening.head, b"")
         except StreamFailed as failed:
             self._framer = self._opening.framer
             self._fail(out, failed.failure)
             return b""
         return held
+
+    def _split_by(self, framer: Framer | None) -> None:
+        self._framer, self._sse = framer, framer if isinstance(framer, SSE) else None
 
     def _overflow(self, name: str, out: list[Event]) -> None:
         if self._ended:
@@ -654,6 +656,7 @@ class Normalizer:
         opening = self._opening
         if opening.is_undecided and not opening.choose_wire(block):
             return
+        self._split_by(opening.framer)  # the wire may have its own
         self._speak(opening.parser)
         opening.learn_heading(block)
         if self._seam is not None and self._came_before(block):

@@ -13,6 +13,7 @@ from .core.calls import Calls
 from .core.parser import UNREADABLE, Failure, Heading, Parser, StreamFailed, plainly
 from .framing import Framer, sniff
 from .framing.lines import Values
+from .framing.sse import SSE
 from .notes import Scribe
 
 __all__ = ["Opening", "framed_by", "is_json"]
@@ -37,6 +38,7 @@ class Opening:
         self._frame_bytes = frame_bytes
         self._held = b""  # bytes that do not say yet what the body is
         self._excerpt = b""  # how the body begins
+        self._start = ""  # … as ``sniff`` calls it
         self.parser: Parser = self._wires[0](calls, scribe)
         self.framer: Framer | None = None
         self.heading = Heading()
@@ -66,7 +68,7 @@ class Opening:
 
     def all_held(self) -> bytes:
         """The bytes that were held, to be framed whatever they are."""
-        start = sniff(self._held[:SNIFF]) or "text"
+        start = self._start = sniff(self._held[:SNIFF]) or "text"
         wire = framed_by(start, self._wires)
         if start in _OUTER and start not in wire.STARTS:
             wire = self._named_inside(start) or wire
@@ -105,12 +107,12 @@ class Opening:
         """Several wires are spoken under this name: which one is this? False: it does not say."""
         assert self.framer is not None
         fields = self.framer.read(block)
-        for _ in range(fields.comments):
-            self._scribe.note("wire.keepalive")
         payload = _value(fields.data or b"")
         if isinstance(payload, dict) and fields.event:
             payload = {"type": fields.event, **payload}
         if payload is None:
+            for _ in range(fields.comments):  # beside a payload they are heard with it
+                self._scribe.note("wire.keepalive")
             return False
         wire = providers.recognize(payload, self._wires)
         inside = None if wire or not self._outer else self._inside(payload)
@@ -122,7 +124,14 @@ class Opening:
         if inside or self._scribe.provider == providers.AUTO:
             self._scribe.provider = wire.name
         self.parser, self._wires, self._outer = wire(self._calls, self._scribe), (wire,), ""
+        self._read_as(wire)
         return True
+
+    def _read_as(self, wire: type[Parser]) -> None:
+        """Events were split before anybody knew the wire; it may read more in them than others do."""
+        if type(self.framer) is SSE:
+            own = wire.framer(self._start, self._frame_bytes)
+            self.framer = own.instead_of(self.framer) if isinstance(own, SSE) else self.framer
 
     def _inside(self, payload: Any) -> type[Parser] | None:
         return providers.recognize(payload, providers.parsers_inside(self._outer))

@@ -80,6 +80,7 @@ class Kind(msgspec.Struct, frozen=True, gc=False):
     runs_on: RunsOn = "client"
     key: str | None = None  # None: the argument text is JSON
     id_source: IdSource = "natural"
+    own_name: bool = False  # the provider named it: any name is right
 
 
 FUNCTION = Kind()
@@ -558,7 +559,8 @@ class Calls:
             self._mint_for_want_of_one(call)
         call.started = True
         call.state = OPEN
-        self._look_at(call.name)
+        if not call.kind.own_name:
+            self._look_at(call.name)
         out.append(
             ToolCallStart(
                 call.ordinal, call.id, call.name, call.kind.family, call.kind.runs_on, call.agent

@@ -171,6 +171,11 @@ class SSE:
         at += 6 if frame[at + 5 : at + 6] == b" " else 5
         return frame[:at]
 
+    def instead_of(self, other: SSE) -> SSE:
+        """Itself, from here on: it holds what the other one held."""
+        vars(self).update(vars(other))
+        return self
+
     def read(self, frame: bytes) -> Fields:
         """Any block, by the specification."""
         return read(frame)

@@ -7,6 +7,7 @@ time: it reads events as they come and feeds them in batches.
 
 from __future__ import annotations
 
+import re
 import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -334,8 +335,30 @@ def run_facts(run: f.Run) -> Frame:
 
 
 def medium_facts(medium: f.Medium) -> Frame:
-    """The same of a medium."""
-    return without_none(echoes=medium.echoes or None, agent=medium.agent)
+    """The same of a medium. What says an address that is none of the web stays on the server."""
+    hidden = medium.url is not None and not is_web(medium.url)
+    told = None if hidden or not _may_leave(medium.echoes) else medium.echoes or None
+    return without_none(echoes=told, agent=medium.agent)
+
+
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*:\S", re.IGNORECASE)
+
+
+def _may_leave(said: Any) -> bool:
+    """Is no address in it, at any depth, but those of the web?
+
+    >>> _may_leave([{"uri": "https://example.org/a"}]), _may_leave([{"uri": "gs://bucket/a"}])
+    (True, False)
+    """
+    found = [said]
+    for value in found:  # it grows
+        if isinstance(value, dict):
+            found += value.values()
+        elif isinstance(value, list | tuple):
+            found += value
+        elif isinstance(value, str) and _ADDRESS.match(value) and not is_web(value):
+            return False
+    return True
 
 
 def orphan_facts(move: f.Orphan) -> Frame:

@@ -743,6 +743,14 @@ def test_names_are_looked_at_once_each():
     assert desk.notes == {"call.name_invalid": 2}
 
 
+def test_a_name_of_the_providers_own_is_not_judged():
+    desk = Desk()
+    desk.open(Kind("web-search", "provider", own_name=True), id="a", name="$web_search")
+    assert desk.notes == {}
+    desk.open(Kind("mcp", "provider"), id="b", name="$web_search")
+    assert desk.notes == {"call.name_invalid": 1}
+
+
 # --- what is whole, and yet may go on ---------------------------------------------------------------
 
 

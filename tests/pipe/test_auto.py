@@ -10,13 +10,13 @@ import pytest
 
 from streamnorm import Normalizer, event_to_dict
 from streamnorm.events import Event, Failed
+from streamnorm.framing.aws import event_frame
 from streamnorm.providers import PROGRAMS, PROVIDERS
 from tests.conftest import RECORDINGS, bytewise, calls_of, load, over_takes, piped, sse
 
 # These speak another provider's wire, so that the first payload cannot tell them from it.
 SPEAK = {
     "mistral": {"openai_chat"},
-    "dashscope": {"dashscope", "openai_responses"},  # an error alone: both word it so
     "tgi": {"tgi", "openai_chat"},  # an error alone: that server words it so on both wires
     "azure_foundry": {"azure_foundry", "openai_responses", "openai_chat"},
     "bedrock": {"bedrock", "anthropic", "openai_chat", "cohere"},  # what is in its envelope
@@ -91,6 +91,13 @@ def test_auto_is_what_no_provider_means():
         ({"type": "error", "error": {"type": "overloaded_error", "message": "m"}}, "anthropic"),
         ({"type": "response.created", "response": {}}, "openai_responses"),
         ({"type": "error", "code": "c", "message": "m", "sequence_number": 0}, "openai_responses"),
+        ({"type": "error", "code": "c", "message": "m", "param": None}, "openai_responses"),
+        ({"type": "error", "message": "m", "request_id": "r"}, "openai_responses"),
+        (
+            {"type": "error", "code": "c", "message": "m", "request_id": "r", "sequence_number": 0},
+            "openai_responses",
+        ),
+        ({"code": "Throttling", "message": "m", "request_id": "r"}, "dashscope"),
         ({"type": "response.created", "response": {"agent_reference": None}}, "azure_foundry"),
         ({"choices": []}, "openai_chat"),
         ({"error": {"message": "m"}}, "openai_chat"),
@@ -104,6 +111,7 @@ def test_auto_is_what_no_provider_means():
         ({"type": "message-start", "id": "i"}, "cohere"),
         ({"message": {"content": "Hi"}, "done": False}, "ollama"),
         ({"messageStart": {"role": "assistant"}}, "bedrock"),
+        ({"hookEvent": {"hookName": "before"}}, "bedrock"),
         ({"event_type": "interaction.created", "interaction": {}}, "gemini_interactions"),
     ],
 )
@@ -121,6 +129,7 @@ def test_a_first_payload_tells_whose_it_is(payload: dict[str, Any], provider: st
         (b'event: message_start\ndata: {"message":{}}\n\n', "anthropic"),
         (b'data: {"type":"response.created","response":{}}\r\n\r\n', "openai_responses"),
         (b'\xef\xbb\xbfdata: {"choices":[]}\n\n', "openai_chat"),
+        (event_frame("hookEvent", {"hookName": "before"}), "bedrock"),
     ],
 )
 def test_the_framing_is_found_with_the_wire(body: bytes, provider: str):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamnorm import Conversation, Normalizer, normalize, provider
 from streamnorm.events import BrokenToolCall, Failed, ReasoningDelta, TextDelta, ToolCall
-from tests.conftest import RECORDINGS, load, run, sse
+from tests.conftest import RECORDINGS, bytewise, load, piped, run, sse
 
 FOLDER = RECORDINGS / "dashscope"
 
@@ -302,8 +302,8 @@ def test_the_id_of_a_call_in_another_place_is_not_told_a_second_time():
 # --- the numbers of events ------------------------------------------------------------------------
 
 
-def numbered(*numbers: Any) -> list[Any]:
-    """A call in three pieces and its end; how it ended, and the notes."""
+def frames_of(*numbers: Any) -> bytes:
+    """A call in three pieces and its end."""
     texts = ('{"a":', "1", "}")
     payloads = [said(content="", tool_calls=call(texts[0]))]
     payloads += [said(content="", tool_calls=call(t, id="")) for t in texts[1:]]
@@ -314,7 +314,12 @@ def numbered(*numbers: Any) -> list[Any]:
         (b"" if n is None else f"id:{n}\n".encode()) + b"event:result\n" + sse(payload)
         for n, payload in zip(numbers, payloads, strict=True)
     ]
-    events = run("dashscope", [b"".join(frames)])
+    return b"".join(frames)
+
+
+def numbered(*numbers: Any) -> list[Any]:
+    """How the call ended."""
+    events = run("dashscope", [frames_of(*numbers)])
     return [e.kind for e in events if isinstance(e, ToolCall | BrokenToolCall)]
 
 
@@ -332,6 +337,30 @@ def test_numbers_that_go_up_by_one_and_ids_that_are_no_numbers_are_no_doubt(numb
 )
 def test_a_hole_in_the_numbers_or_one_that_comes_twice_breaks_the_call(numbers: Any):
     assert numbered(*numbers) == ["broken_tool_call"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 10**6])
+@pytest.mark.parametrize("name", ["auto", "dashscope"])
+@pytest.mark.parametrize("before", [b"", b": hi\n\n"])
+@pytest.mark.parametrize("numbers", [(1, 2, 4, 5), (1, 3, 4, 5), (1, 2, 3, 5)])
+def test_a_hole_is_seen_whether_the_wire_is_named_or_found(
+    numbers: Any, before: bytes, name: str, size: int
+):
+    body = before + frames_of(*numbers)
+    events, pipe = piped(name, [body[at : at + size] for at in range(0, len(body), size)])
+    assert [e.reason for e in events if isinstance(e, BrokenToolCall)] == ["conflict"]
+    assert not [e for e in events if isinstance(e, ToolCall)]
+    assert (pipe.provider, pipe.notes["wire.gap"]) == ("dashscope", 1)
+
+
+@pytest.mark.parametrize("name", ["auto", "dashscope"])
+def test_a_first_event_that_is_an_error_says_whether_it_passes(name: str):
+    error = sse({"code": "Throttling", "message": "slow", "request_id": "r"})
+    body = b"id:1\nevent:error\n:HTTP_STATUS/429\n" + error
+    for chunks in ([body], bytewise(body)):
+        events, pipe = piped(name, chunks)
+        assert events[-1] == Failed("provider_error", "slow", True, "Throttling")
+        assert (pipe.provider, pipe.notes) == ("dashscope", {"wire.keepalive": 1})
 
 
 def test_a_hole_before_a_call_is_none_of_its_own():

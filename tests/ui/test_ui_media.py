@@ -79,6 +79,70 @@ def test_an_address_that_is_none_of_the_web_reaches_no_page(medium: Media) -> No
     assert str(medium.url) not in json.dumps([ai_sdk, agent, ours])
 
 
+PRIVATE = ["gs://private/x.png", "javascript:alert(1)", "javascript: alert(1)", "JavaScript:x",
+           "file:///srv/x.png", "data:text/html,<b>", "data:odd", "/srv/x.png"]  # fmt: skip
+
+
+def kept(uri: str) -> dict[str, Any]:
+    """What a wire wants back of a file that lies there."""
+    return {"fileData": {"mimeType": "image/png", "fileUri": uri}, "signature": "s"}
+
+
+@pytest.mark.parametrize("uri", PRIVATE)
+def test_what_goes_back_does_not_tell_a_page_where_a_private_file_lies(uri: str) -> None:
+    events = [StreamStart("gemini"), Media(0, "image/png", url=uri, echo=kept(uri)), Finish("stop")]
+    encoders = vercel.Encoder(message_id="m"), ag_ui.Encoder(message_id="m"), plain.Encoder()
+    ai_sdk, agent, ours = [
+        next(line for line in encoder.payloads(*events) if b"edia" in line) for encoder in encoders
+    ]
+    assert ai_sdk == b'{"type":"data-media","data":{"mediaType":"image/png","part":0}}'
+    assert agent == (
+        b'{"type":"CUSTOM","name":"streamnorm.media",'
+        b'"value":{"messageId":"m-1","part":0,"mimeType":"image/png"}}'
+    )
+    assert ours == (
+        b'{"kind":"media","part":0,"mime_type":"image/png","data":null,"url":null,"choice":0,'
+        b'"agent":null}'
+    )
+
+
+@pytest.mark.parametrize("uri", ["gs://private/x.png", "data:text/html;base64,PGI+"])
+def test_nor_does_it_beside_bytes_that_the_page_may_have(uri: str) -> None:
+    medium = Media(0, "image/png", b"\x89PNG", echo={"beside": [kept(uri)]})
+    events = [StreamStart("gemini"), medium, Finish("stop")]
+    ai_sdk, agent = vercel.Encoder(message_id="m"), ag_ui.Encoder(message_id="m")
+    assert [line for line in ai_sdk.payloads(*events) if b"edia" in line] == [
+        b'{"type":"file","url":"data:image/png;base64,iVBORw==","mediaType":"image/png"}'
+    ]
+    assert [line for line in agent.payloads(*events) if b"edia" in line] == [
+        b'{"type":"CUSTOM","name":"streamnorm.media","value":{"messageId":"m-1","part":0,'
+        b'"content":{"type":"image",'
+        b'"source":{"type":"data","value":"iVBORw==","mimeType":"image/png"}}}}'
+    ]
+
+
+def test_what_goes_back_of_a_file_on_the_web_goes_with_it() -> None:
+    uri = "https://example.org/a.png"
+    beside = {**kept(uri), "prompt": "Logo: a cat", "ratio": "16:9"}
+    events = [
+        StreamStart("gemini"), Media(0, "image/png", url=uri, echo=beside), Finish("stop"),
+    ]  # fmt: skip
+    (chunk,) = of("file", told(vercel.Encoder(), *events))
+    assert chunk["providerMetadata"] == {"streamnorm": {"echoes": [beside]}}
+
+
+def test_a_private_sound_is_no_piece_of_the_one_before_it() -> None:
+    uri = "gs://private/x.pcm"
+    far = Media(1, "audio/pcm", url=uri, echo=kept(uri))
+    events = [StreamStart("gemini"), SOUND[0], far, SOUND[1], Finish("stop")]
+    chunks = told(vercel.Encoder(), *events)
+    assert [c for c in chunks if c["type"] in ("file", "data-media")] == [
+        {"type": "file", "url": "data:audio/pcm;base64,YWI=", "mediaType": "audio/pcm"},
+        {"type": "data-media", "data": {"mediaType": "audio/pcm", "part": 1}},
+        {"type": "file", "url": "data:audio/pcm;base64,Y2Q=", "mediaType": "audio/pcm"},
+    ]
+
+
 def test_what_could_act_in_a_page_is_only_bytes_to_it() -> None:
     medium = Media(0, "text/html", b"<script>alert(1)</script>")
     (chunk,) = of("file", told(vercel.Encoder(), StreamStart("gemini"), medium, Finish("stop")))

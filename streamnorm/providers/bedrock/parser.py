@@ -833,7 +833,7 @@ _BODIES = {
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
     "generation", "outputText", "outputs",
 }  # fmt: skip
-_EVENTS = _BODIES | {"chunk", "returnControl", "trace", "files"}
+_EVENTS = _BODIES | {"chunk", "returnControl", "trace", "files", "hookEvent"}
 
 
 def _is_body(data: bytes) -> bool:

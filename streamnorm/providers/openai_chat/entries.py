@@ -89,8 +89,8 @@ CUSTOM = Kind("custom", "client", "input")
 EXECUTED = Kind("server-tool", "provider")
 BUILTIN = "builtin_function"  # the type of an entry that calls a function of the provider's own
 # What it is called -> its kind; any other is a server tool like all others.
-_BUILTIN = {"$web_search": Kind("web-search", "provider")}
-_OTHER = Kind("builtin-tool", "provider")
+_BUILTIN = {"$web_search": Kind("web-search", "provider", own_name=True)}
+_OTHER = Kind("builtin-tool", "provider", own_name=True)
 # What is run in a step of reasoning -> its family, and the fields that were asked for; all others came
 # out. After ``ReasoningStep`` of Perplexity's own SDK (perplexityai, ``ChatMessageOutput``).
 STEPS: dict[str, tuple[str, tuple[str, ...]]] = {

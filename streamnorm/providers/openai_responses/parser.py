@@ -321,8 +321,15 @@ class ResponsesParser(Parser):
         kind, response = str(payload.get("type", "")), payload.get("response")
         if isinstance(response, dict) and "agent_reference" in response and not cls.OF_AGENTS:
             return False
-        return kind.startswith("response.") or (
-            kind == "error" and ("sequence_number" in payload or "message" in payload)
+        if kind != "error":
+            return kind.startswith("response.")
+        others = payload.keys() >= {
+            "code",
+            "message",
+            "request_id",
+        }  # no error here names a request
+        return not payload.keys().isdisjoint({"sequence_number", "param"}) or (
+            "message" in payload and not others
         )
 
     def heading(self, data: bytes) -> Heading:

@@ -22,7 +22,6 @@ VENDORS = (
                     ),
                 ),
                 end="finish pause",
-                notes=("call.name_invalid",),
                 has=({"kind": "tool_result", "id": "call_4", "family": "web-search"},),
             ),
         ),
