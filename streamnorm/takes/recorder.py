@@ -193,9 +193,8 @@ class Recorder:
 
     def close(self, *, finished: bool) -> None:
         """The stream is over; ``finished`` if it was heard to its end. May be called twice."""
-        with self._lock:
-            self._safely(self._last, finished)
-            self._stop()
+        self._safely(self._last, finished)
+        self._stop()
 
     def __enter__(self) -> Self:
         return self
