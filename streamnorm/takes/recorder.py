@@ -222,9 +222,7 @@ class Recorder:
 
     def _safely(self, act: Callable[[Any], None], value: Any) -> None:
         with self._lock:
-            if (
-                self._file is None or self._busy
-            ):  # busy: interrupted by its own thread, goes on after
+            if self._file is None or self._busy:  # by the same thread, which was interrupted in it
                 return
             self._busy = True
             try:
