@@ -126,7 +126,6 @@ class Intake:
 
     def close(self) -> None:
         """Nothing more comes."""
-        self._source.was_read(self._tally.bytes)
         if self._recorder is not None:
             end = self._tally.end
             cut_short = isinstance(end, Failed) and end.reason in _CUT_SHORT

@@ -129,7 +129,7 @@ class Source:
     @property
     def is_packed(self) -> bool:
         """Is the body unpacked while it is read?"""
-        return bool(self.facts.headers.get("content-encoding"))
+        return self.facts.headers.get("content-encoding", "") not in ("", "identity")
 
     def whose(self) -> str | None:
         """The provider, if anything tells before the first payload."""
@@ -148,9 +148,6 @@ class Source:
     def claim(self, error: Exception) -> None:
         """Note on what it raised whose it is."""
 
-    def was_read(self, size: int) -> None:
-        """All that will be read was: so many bytes."""
-
     async def next(self) -> Item | None:
         """The next chunk or payload; None at the end."""
         if self._later is None:
@@ -167,8 +164,13 @@ class Source:
         if self._later is None or self._iterator is None:
             return None
         box: list[Any] = [None]
-        self._tap = _tapped(self._iterator.__anext__, box)
+        self._tap = self._tapped(self._iterator.__anext__, box)
         return self._tap.__anext__, box
+
+    def _tapped(
+        self, pull: Callable[[], Awaitable[Any]], box: list[Any]
+    ) -> AsyncGenerator[None, None]:
+        return _tapped(pull, box)
 
     def next_now(self) -> Item | None:
         """As ``next``, blocking."""
@@ -199,6 +201,18 @@ async def _tapped(pull: Callable[[], Awaitable[Any]], box: list[Any]) -> AsyncGe
     try:
         while True:
             box[0] = await pull()
+            yield
+    except StopAsyncIteration:
+        return
+
+
+async def _counted(
+    pull: Callable[[], Awaitable[Any]], box: list[Any], read: list[int]
+) -> AsyncGenerator[None, None]:
+    try:
+        while True:
+            box[0] = chunk = await pull()
+            read[0] += len(chunk)
             yield
     except StopAsyncIteration:
         return
@@ -385,6 +399,7 @@ class _Response(Source):
     def __init__(self, response: Any, **more: Any) -> None:
         super().__init__(**more)
         self._response = response
+        self._read = [0]  # bytes, if it is async
 
     def whose(self) -> str | None:
         told = by_address(self.facts.url)
@@ -408,12 +423,20 @@ class _Response(Source):
         if hasattr(type(error), "request") and _attribute(error, "request") is None:
             error.request = _attribute(self._response, "request")  # type: ignore[attr-defined]
 
-    def was_read(self, size: int) -> None:
-        # Below ``aiter_raw`` nobody counts for those who ask the response.
-        if getattr(self._response, "_num_bytes_downloaded", None) == 0 and not self.is_packed:
-            self._response._num_bytes_downloaded = size
+    async def next(self) -> Item | None:
+        item = await super().next()
+        self._read[0] += len(item or b"")
+        return item
+
+    def _tapped(
+        self, pull: Callable[[], Awaitable[Any]], box: list[Any]
+    ) -> AsyncGenerator[None, None]:
+        return _counted(pull, box, self._read)
 
     async def aclose(self) -> None:
+        # Below ``aiter_raw`` nobody counts for those who ask the response.
+        if getattr(self._response, "_num_bytes_downloaded", None) == 0 and not self.is_packed:
+            self._response._num_bytes_downloaded = self._read[0]
         # A generator that has ended has no frame; to end one that has not costs a scope.
         begun = self.is_async and getattr(self._iterator, "ag_frame", None) is not None
         if begun and hasattr(self._response, "aiter_bytes"):

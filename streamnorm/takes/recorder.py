@@ -102,6 +102,8 @@ class Recorder:
         self._first: Batch = []  # until the bytes say what it is
         self._size = 0  # bytes that came
         self._waiting: deque[tuple[float, bytes]] = deque()  # … and are not written yet
+        self._asked = False  # was the writer asked for a flush that has not begun?
+        self._busy = False  # is whoever has the lock at work?
         self._most = MOST  # bytes that may have come until those that wait are written
         self._lock = threading.RLock()
         at_the_latest(self)
@@ -159,7 +161,8 @@ class Recorder:
             self._size = size = self._size + len(data)
         except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
             return self._refuse(error)
-        if len(waiting) == 1:
+        if not self._asked:
+            self._asked = True
             WRITER.soon(self)
         elif size >= self._most:
             self.flush()
@@ -179,6 +182,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Write what came so far, but for the last bytes if they may be the beginning of a secret."""
+        self._asked = False  # before what waits is looked at: what comes after that asks again
         if self._waiting:
             self._safely(self._write_waiting, None)
 
@@ -218,8 +222,9 @@ class Recorder:
 
     def _safely(self, act: Callable[[Any], None], value: Any) -> None:
         with self._lock:
-            if self._file is None:
+            if self._file is None or self._busy:  # by the same thread, which was interrupted in it
                 return
+            self._busy = True
             try:
                 act(value)
             except Exception as error:  # noqa: BLE001  the stream must not hear of any of them
@@ -227,6 +232,8 @@ class Recorder:
             except BaseException:  # interrupted in the middle: nothing may follow what is torn
                 self._stop()
                 raise
+            finally:
+                self._busy = False
 
     def _refuse(self, error: Exception) -> None:
         """What came cannot be recorded; what came before it is."""
@@ -457,10 +464,7 @@ class _Events:
         return self._let_go(self.redactor.feed(b"".join([data for _, data in chunks])))
 
     def rest(self, at: float) -> bytes:
-        rest = self._let_go(self.redactor.flush())
-        held, self._held = self._held, b""
-        self._last = held[-1:] or self._last
-        return rest + held
+        return self._let_go(self.redactor.flush(), last=True)
 
     def comment(self, facts: dict[str, Any]) -> bytes:
         last, self._last = self._last, b"\n"
@@ -468,15 +472,12 @@ class _Events:
             return b": streamnorm " + json_bytes(facts) + b"\n"
         return b"\n: streamnorm " + json_bytes(facts | {"open_line": True}) + b"\n"
 
-    def _let_go(self, data: bytes) -> bytes:
-        """Clean bytes, cut where the chunks were: cleaning changes no length."""
-        out, start = [], 0
-        # Nothing of ours is in it, nor at its end, nor was: then it is only cut where a mark stands.
-        # (To look for one byte is cheap, and for a long needle; not for a short one.)
-        plain = not self._held and (_PLUS not in data or b": +" not in data)
-        plain = plain and b": streamnorm " not in data
-        plain = plain and self._perhaps(data) is None  # what began may come with the next ones
-        written = 0
+    def _let_go(self, data: bytes, *, last: bool = False) -> bytes:
+        """Clean bytes in their order, with marks between them where chunks with other times begin:
+        cleaning changes no length, and what is held back stays in the count of what is coming."""
+        data = self._disguised(self._settled(self._held + data, last))
+        out: list[bytes] = []
+        start = written = 0
         while start < len(data):
             at, size = self._coming[0]
             end = min(start + size, len(data))
@@ -484,55 +485,49 @@ class _Events:
                 self._coming.popleft()
             else:
                 self._coming[0][1] = size - (end - start)
-            if plain and at == self._marked and end < len(data):
-                start = end
-                continue
-            if written < start:
-                out.append(self._passed(data[written:start]))
-            out.append(self._placed(at, data[start:end]))
-            written = start = end
-        return b"".join(out)
+            if at != self._marked and (place := self._place(data, start, end)) < end:
+                self._marked = at
+                out += data[written:place], _mark(at)
+                written = place
+            start = end
+        self._last = data[-1:] or self._last
+        return b"".join((*out, data[written:]))
 
-    def _passed(self, data: bytes) -> bytes:
-        """Bytes that need no mark and have nothing to hide."""
-        self._last = data[-1:]
-        return data
-
-    def _placed(self, at: float, data: bytes) -> bytes:
-        data = self._disguised(self._held + data)
-        if not data:
-            return b""
-        last, self._last = self._last, data[-1:]
-        if at == self._marked:
-            return data
-        if last == b"\n" or (last == b"\r" and data[:1] != b"\n"):
-            place = 0
-        else:
-            end = _LINE_END.search(data)
-            place = end.end() if end else len(data)
-        if place == len(data):
-            return data
-        self._marked = at
-        return data[:place] + _mark(at) + data[place:]
+    def _place(self, data: bytes, start: int, end: int) -> int:
+        """Where the first line begins in this part of the data; its end, if none does."""
+        before = data[start - 1 : start] if start else self._last
+        if before == b"\n" or (before == b"\r" and data[start : start + 1] != b"\n"):
+            return start
+        line_end = _LINE_END.search(data, start, end)
+        return line_end.end() if line_end else end
 
     def _behind(self, data: bytes) -> bytes:
         """The data, behind what tells whether it begins a line."""
         return (b"\n" if self._last in b"\r\n" else b".") + data
 
-    def _perhaps(self, data: bytes) -> re.Match[bytes] | None:
-        """What may be the beginning of a line like ours, at the end of these."""
+    def _settled(self, data: bytes, last: bool) -> bytes:
+        """The data but for what may be the beginning of a line like ours, which is held back."""
         context = self._behind(data)
-        return _PERHAPS.search(context, max(1, len(context) - _LONGEST))
+        perhaps = None if last else _PERHAPS.search(context, max(1, len(context) - _LONGEST))
+        edge = perhaps.start() - 1 if perhaps else len(data)
+        self._held = data[edge:]
+        return data[:edge]
 
     def _disguised(self, data: bytes) -> bytes:
         """A comment of the wire that reads like one of ours gets a second space."""
-        context, perhaps = self._behind(data), self._perhaps(data)
-        edge = perhaps.start() if perhaps else len(context)
-        self._held = context[edge:]
-        context = context[:edge]
-        if b": +" in context or b": streamnorm " in context:
-            context = _LIKE_OURS.sub(b": ", context)
-        return context[1:]
+        # To look for one byte is cheap, and for a long needle; not for a short one.
+        if (_PLUS not in data or b": +" not in data) and b": streamnorm " not in data:
+            return data
+        context = self._behind(data)
+        coming = iter(self._coming)
+        entry: list[Any] = []
+        end = 1  # the context is one byte longer
+        for like in _LIKE_OURS.finditer(context):
+            while like.start() >= end:
+                entry = next(coming)
+                end += entry[1]
+            entry[1] += 1  # the space came with the colon
+        return _LIKE_OURS.sub(b": ", context)[1:]
 
 
 class _Container:

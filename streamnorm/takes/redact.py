@@ -99,8 +99,10 @@ class Redactor:
         return not any(head in fields or head in around for head in _TELLING)
 
     def flush(self) -> bytes:
-        """What was held back when the stream ended."""
-        return self._shapes.feed(self._needles.flush()) + self._shapes.flush()
+        """What was held back when the stream ended; what is fed from here on is another one."""
+        rest = self._shapes.feed(self._needles.flush()) + self._shapes.flush()
+        self._needles, self._shapes = _Needles(self._automaton), _Shapes()
+        return rest
 
     def whole(self, data: bytes) -> bytes:
         """Bytes that are complete in themselves; what ``feed`` holds back is not touched."""

@@ -521,20 +521,39 @@ async def test_a_response_that_was_consumed_is_an_error_of_the_caller():
 # --- parts ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("packed", [False, True])
-async def test_a_response_knows_how_much_of_it_was_read(packed):
+@pytest.mark.parametrize("encoding", [None, "identity", "gzip"])
+async def test_a_response_knows_how_much_of_it_was_read(encoding):
     body = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
-    sent = gzip.compress(body) if packed else body
-    headers = {"content-encoding": "gzip"} if packed else {}
+    sent = gzip.compress(body) if encoding == "gzip" else body
+    headers = {"content-encoding": encoding} if encoding else {}
 
     async def parts():
-        yield sent[:9]
-        yield sent[9:]
+        for at in range(0, len(sent), 9):
+            yield sent[at : at + 9]
 
     response = httpx.Response(200, content=parts(), headers=headers)
     async with normalize(response, "openai_chat") as stream:
         assert [event.kind async for event in stream][-1] == "finish"
     assert response.num_bytes_downloaded == len(sent)
+
+
+@pytest.mark.parametrize("resumes", [0, 1])
+async def test_a_response_that_was_asked_for_knows_how_much_of_it_was_read(resumes):
+    sent = TAKES["openai_responses/text_only"].wire
+    parts = [sent[at : at + 99] for at in range(0, len(sent), 99)]
+    responses: list[httpx.Response] = []
+
+    async def heard(response: httpx.Response) -> None:
+        responses.append(response)
+
+    with Provider(Answer(parts)) as server:
+        async with httpx.AsyncClient(event_hooks={"response": [heard]}) as client:
+            stream = connect(
+                server.url + "/v1/responses", json={}, client=client, resumes=resumes,
+                provider="openai_responses",
+            )  # fmt: skip
+            assert [event.kind async for event in stream][-1] == "finish"
+    assert [response.num_bytes_downloaded for response in responses] == [len(sent)]
 
 
 def test_a_decoded_server_sent_event_becomes_one_again():

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+import re
 import resource
 import signal
 import stat
@@ -13,13 +14,14 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 from itertools import count, pairwise
 from pathlib import Path
 from urllib.parse import quote
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnorm import Normalizer
@@ -28,7 +30,7 @@ from streamnorm.framing.aws import write_frame
 from streamnorm.framing.sse import SSE, read
 from streamnorm.takes.format import parse_take, read_take
 from streamnorm.takes.recorder import MOST, Recorder
-from streamnorm.takes.writer import Writer
+from streamnorm.takes.writer import WRITER, Writer
 from streamnorm.testing import call, say, script, think
 from tests.conftest import CALLING, over_takes, some
 
@@ -228,6 +230,55 @@ def test_the_first_line_of_a_connection_is_its_own_though_the_one_before_ended_i
     take = read_take(tape.path)
     assert undisguised(take.wire) == b"data: begin\ndata: hal: +0.5\ndata: 2\n"
     assert take.legs == (len(b"data: begin\ndata: hal"),)
+
+
+@pytest.mark.parametrize("end", [b"sk-abcdefghijklmnopqrstuvwx123456789", b"Bearer "])
+def test_a_connection_that_was_lost_inside_a_key_takes_nothing_from_the_next_one(tmp_path, end):
+    news = b"data-0123456789abcdef: 1\n\n"
+    with Recorder.open(tmp_path, provider="auto", seed="s", secrets=["hunter22xx"]) as tape:
+        tape.chunk(b'data: {"a":"' + end)
+        tape.leg({}, [])
+        tape.chunk(news)
+    take = read_take(tape.path)
+    assert take.wire[take.legs[0] :] == news
+
+
+pieces = st.sampled_from(
+    [b"data: 1\n", b"\n", b"\r\n", b"\r", b":", b": ", b": st", b" ping\n\n", b"", b"data: ",
+     b"x" * 75, b"event: y\n\n:"]
+)  # fmt: skip
+# Seconds between two chunks: marks have three decimals, and times on both sides of a half collide.
+pauses = st.sampled_from([0.0, 0.0001, 0.0004995, 0.0005, 0.0005005, 0.001, 0.25])
+arrivals = st.lists(
+    st.tuples(pauses, st.lists(pieces, max_size=3).map(b"".join), st.booleans()), max_size=12
+)
+
+
+@example([(0.001, b"data: 1\n\n:", False), (0.0004995, b" ping\n\n", False), (0.0, b"\n", False)])
+@given(arrivals)
+def test_any_chunks_at_any_times_are_read_back_in_their_order_each_line_at_its_time(
+    tmp_path_factory, arrivals
+):
+    now = 0.0
+    folder = tmp_path_factory.mktemp("takes")
+    tape = Recorder.open(folder, provider="openai_chat", seed="s", clock=lambda: now)
+    wire, came = b"", []
+    for pause, data, flushed in [(0.0, b"data: begin\n" + b"." * 75 + b"\n", False), *arrivals]:
+        now += pause
+        tape.chunk(data)
+        wire += data
+        came += [now] * len(data)
+        if flushed:
+            tape.flush()
+    tape.close(finished=True)
+    take = read_take(tape.path)
+    assert take.wire == wire
+    told = [at for at, chunk in take.chunks for _ in chunk]
+    for at in (line.start() for line in LINE.finditer(wire)):
+        assert abs(told[at] - came[at]) <= 0.0005 + 1e-9
+
+
+LINE = re.compile(rb"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?s:.)")
 
 
 def data_of(body: bytes) -> list[bytes]:
@@ -581,6 +632,66 @@ def test_what_waits_is_bounded(tmp_path):
         tape.chunk(chunk)
         assert len(read_take(tape.path).wire) >= n * len(chunk) - MOST
     tape.close(finished=True)
+
+
+class Interrupted(deque):
+    """Chunks that wait. While the first one is taken, something else happens."""
+
+    meanwhile = None
+
+    def popleft(self):
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
+        return super().popleft()
+
+
+def asks_of(monkeypatch) -> list[Recorder]:
+    """Who asks the writer from here on; it does nothing."""
+    asked: list[Recorder] = []
+    monkeypatch.setattr(WRITER, "soon", asked.append)
+    return asked
+
+
+def test_what_comes_while_others_are_taken_is_written_a_moment_later_as_well(tmp_path, monkeypatch):
+    asked = asks_of(monkeypatch)
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape._waiting = Interrupted()
+    tape.chunk(CHAT)
+    assert asked == [tape]
+    tape.chunk(CHAT)
+    assert asked == [tape]  # one flush is enough for both
+    tape._waiting.meanwhile = lambda: tape.chunk(CHAT)
+    tape.flush()
+    assert asked == [tape, tape]
+    tape.flush()
+    assert read_take(tape.path).wire == CHAT * 3
+    tape.close(finished=True)
+
+
+def test_the_writer_is_asked_again_after_a_flush_that_found_nothing(tmp_path, monkeypatch):
+    asked = asks_of(monkeypatch)
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape.chunk(CHAT)
+    tape.leg()  # writes it
+    tape.flush()
+    tape.chunk(CHAT)
+    assert asked == [tape, tape]
+    tape.close(finished=True)
+
+
+def test_a_flush_inside_of_a_flush_leaves_the_bytes_in_their_order(tmp_path):
+    chunks = [b"data: %d\n\n" % n for n in range(20)]
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    tape._waiting = Interrupted()
+    for chunk in chunks:
+        tape.chunk(chunk)
+    tape._waiting.meanwhile = tape.flush
+    tape.flush()
+    tape.close(finished=True)
+    assert tape.failed is None
+    take = read_take(tape.path)
+    assert (take.wire, take.finished) == (b"".join(chunks), True)
 
 
 def test_a_recorder_that_is_dropped_has_written_what_came(tmp_path):

@@ -210,6 +210,17 @@ def test_a_stream_that_is_cut_inside_a_secret_does_not_end_with_its_beginning():
     assert fed(redactor, [b"key: sesame-open-ses"]) == b"key: xxxxxxxxxxxxxxx"
 
 
+@pytest.mark.parametrize(
+    "end", [b"a sk-abcdefghijklmnopqrstuvwx123456789", b"Authorization: Bearer ", b"hunter22-mo"]
+)
+def test_what_follows_a_flush_is_another_stream(end):
+    redactor = Redactor(["hunter22-moon"])
+    redactor.feed(end)
+    redactor.flush()
+    after = b"data-0123456789abcdef: on the moon\n"
+    assert redactor.feed(after) + redactor.flush() == after
+
+
 def test_a_secret_over_several_lines_keeps_the_lines():
     assert Redactor(["-----KEY\nabc\n-----"]).whole(b"a -----KEY\nabc\n----- b") == (
         b"a xxxxxxxx\nxxx\nxxxxx b"
