@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 from bench import workloads
 from bench.crew import Crew
@@ -126,17 +127,12 @@ def _record(
 ) -> None:
     pace = Pace(apart)
     path = folder / f"{next(numbers)}.sse"
-    known = {"provider": wire, "seed": "s", "secrets": [KEY]}
-    with written_by(pace), Recorder.open(path, clock=pace.clock, **known) as tape:
+    with written_by(pace):
+        tape = Recorder.open(path, provider=wire, seed="s", secrets=[KEY], clock=pace.clock)
         pace.play(tape, chunks)
+        tape.close(finished=True)
 
 
-@contextmanager
-def written_by(pace: Pace) -> Iterator[None]:
-    """The recorder has its chunks written by this one meanwhile."""
-    usual = recorder.WRITER
-    recorder.WRITER = pace  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        recorder.WRITER = usual
+def written_by(pace: Pace) -> AbstractContextManager[object]:
+    """Meanwhile it is this one that has a recorder write its chunks."""
+    return patch.object(recorder, "WRITER", pace)
