@@ -25,7 +25,7 @@ from bench.report import Options, Section, number, table
 from streamnorm.ui import ag_ui, plain, vercel
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 
-__all__ = ["run"]
+__all__ = ["ENCODERS", "encoders", "run"]
 
 STREAMS = {
     "text": ("openai_chat", "W1"),
@@ -47,7 +47,7 @@ def run(options: Options) -> Section:
     section = Section("Chat streams: encoders and resumable logs")
     rounds = 4 if options.quick else 12
     options.tick(0, 2, "encoders")
-    encoded = [_encoders(section, name, rounds) for name in STREAMS]
+    encoded = [encoders(section, name, rounds) for name in STREAMS]
     options.tick(1, 2, "logs")
     with tempfile.TemporaryDirectory() as folder:
         logs = _logs(Path(folder))
@@ -73,7 +73,7 @@ def run(options: Options) -> Section:
 # Encoders.
 
 
-def _encoders(section: Section, stream: str, rounds: int) -> list[str]:
+def encoders(section: Section, stream: str, rounds: int) -> list[str]:
     workload = workloads.build(*STREAMS[stream])
     events = events_of(workload.wire, [workload.body])
     runs = {name: partial(_encode, make, events) for name, make in ENCODERS.items()}

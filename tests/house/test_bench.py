@@ -25,6 +25,7 @@ from bench.server import http_chunk, stamped
 from bench.workloads import MARK, WIRES, build, split_frames
 from streamnorm import read_take
 from streamnorm.takes.recorder import Recorder
+from streamnorm.ui import plain
 
 # --- what became slower ---------------------------------------------------------------------------
 
@@ -277,6 +278,18 @@ def test_what_an_encoder_loses_or_changes_is_wrong(name, piece, end):
     ]
     renamed = [frame.replace(b'"read_file"', b'"rm"') for frame in frames]
     assert wrong(renamed) == ["name 'rm' instead of 'read_file'"]
+
+
+def test_an_encoder_that_loses_text_is_wrong_in_its_section(monkeypatch):
+    class Forgetful(plain.Encoder):
+        def feed(self, event) -> bytes:
+            return b"" if event.kind == "text_delta" else super().feed(event)
+
+    monkeypatch.setitem(ui.ENCODERS, "plain", Forgetful)
+    section = Section("t")
+    ui.encoders(section, "text", 1)
+    length = len(build("openai_chat", "W1").text)
+    assert section.wrong == [f"plain, text: 0 characters of text instead of {length}"]
 
 
 # --- the processes --------------------------------------------------------------------------------
