@@ -143,7 +143,7 @@ async def heard_from(
                 calls.append((event.id, event.name, arguments))
             elif kind in ("finish", "failed"):
                 end = kind
-    return Heard("".join(got.text), calls, end)
+    return Heard("".join(got.text), calls, end, None if record is None else lambda: stream.summary)
 
 
 def streamnorm_recording(wire: str, base: str, note: Note | None = None) -> Read:

@@ -37,7 +37,7 @@ SECTIONS = {
     "live": 150,
     "latency": 60,
     "crowd": 100,
-    "recording": 25,
+    "recording": 30,
     "ui": 6,
     "memory": 25,
     "pipe": 25,
@@ -70,18 +70,19 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure what users get, and the pipe.")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer rounds and sizes")
     parser.add_argument("--no-peers", action="store_true", help="leave SDKs and frameworks out")
-    _add_choice(parser, "--only", list(SECTIONS))
-    _add_choice(parser, "--wires", list(WIRES))
+    add_choice(parser, "--only", list(SECTIONS))
+    add_choice(parser, "--wires", list(WIRES))
     parser.add_argument("--out", type=Path, help="where to write the results of a part")
     return parser.parse_args()
 
 
-def _add_choice(parser: argparse.ArgumentParser, option: str, known: list[str]) -> None:
+def add_choice(parser: argparse.ArgumentParser, option: str, known: list[str]) -> None:
     """An option that takes some of the ``known`` names, joined by commas; all by default."""
 
     def chosen(text: str) -> list[str]:
         if unknown := set(text.split(",")) - set(known):
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} is none of {', '.join(known)}")
+            names = ", ".join(sorted(unknown))
+            raise argparse.ArgumentTypeError(f"{names!r} is none of {', '.join(known)}")
         return text.split(",")
 
     parser.add_argument(

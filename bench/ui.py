@@ -1,9 +1,10 @@
 """Chat streams: events in, µs per event of each encoder and of each log out.
 
 Encoders are fed event by event, each alone, which is their worst case, with what the pipe makes of
-generated streams. Logs are appended to in batches, as a router does while a page is told thirty
-times a second, and read to the end; SQLite works on a file in a temporary folder, Redis is measured
-where ``STREAMNORM_REDIS`` names one.
+generated streams; what each says is read back and compared once, outside the clock. Logs are
+appended to in batches, as a router does while a page is told thirty times a second, and read to the
+end; SQLite works on a file in a temporary folder, Redis is measured where ``STREAMNORM_REDIS`` names
+one.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any
 
 import anyio
 
-from bench import workloads
+from bench import page, workloads
 from bench.measure import best_of, events_of, floor
 from bench.report import Options, Section, number, table
 from streamnorm.ui import ag_ui, plain, vercel
 from streamnorm.ui.log import EventLog, MemoryLog, SQLiteLog
 
-__all__ = ["run"]
+__all__ = ["ENCODERS", "encoders", "run"]
 
 STREAMS = {
     "text": ("openai_chat", "W1"),
@@ -46,7 +47,7 @@ def run(options: Options) -> Section:
     section = Section("Chat streams: encoders and resumable logs")
     rounds = 4 if options.quick else 12
     options.tick(0, 2, "encoders")
-    encoded = [_encoders(section, name, rounds) for name in STREAMS]
+    encoded = [encoders(section, name, rounds) for name in STREAMS]
     options.tick(1, 2, "logs")
     with tempfile.TemporaryDirectory() as folder:
         logs = _logs(Path(folder))
@@ -72,10 +73,14 @@ def run(options: Options) -> Section:
 # Encoders.
 
 
-def _encoders(section: Section, stream: str, rounds: int) -> list[str]:
+def encoders(section: Section, stream: str, rounds: int) -> list[str]:
     workload = workloads.build(*STREAMS[stream])
     events = events_of(workload.wire, [workload.body])
     runs = {name: partial(_encode, make, events) for name, make in ENCODERS.items()}
+    for name, make in ENCODERS.items():
+        section.wrong += [
+            f"{name}, {stream}: {what}" for what in _wrong(name, make, workload, events)
+        ]
     best = best_of({"floor": floor(workload)} | runs, rounds)
     cells = []
     for name in ENCODERS:
@@ -94,6 +99,18 @@ def _encode(make: Callable[[], Any], events: list[Any]) -> int:
     for event in events:
         size += len(feed(event))
     return size + len(encoder.close())
+
+
+def _wrong(
+    name: str, make: Callable[[], Any], workload: workloads.Workload, events: list[Any]
+) -> list[str]:
+    """What a page would get wrong, and whether the timed loop gives as much."""
+    encoder = make()
+    told = b"".join([*map(encoder.feed, events), encoder.close()])
+    wrong = page.check(name, workload, told)
+    if (size := _encode(make, events)) != len(told):
+        wrong.append(f"{size} bytes in the timed run, {len(told)} in the checked one")
+    return wrong
 
 
 # Logs.

@@ -20,6 +20,7 @@ from bench import results
 from bench.charts import Bar, Group, picture
 from bench.live import WAYS, cell_name
 from bench.readers import BARE, CONTENDERS, OURS, SSE
+from bench.recording import APART
 from bench.report import NAMES, WORKLOADS, Figure, Section, number, told
 from tools.documents import main_of
 
@@ -148,7 +149,8 @@ def _others() -> str:
         ),
         "latency added to an event, p50 and p99": " and ".join(added),
         "memory of an open `Stream`": told(crowd["held by an open Stream"]),
-        "`record=`, more per chunk": _worst("recording", "more per chunk"),
+        "`record=`, more per chunk of a burst": _worst("recording", "more per chunk"),
+        **_apart(),
         "AI SDK encoder, per event": _worst_starting("ui", "AI SDK", "µs"),
         "AG-UI encoder, per event": _worst_starting("ui", "AG-UI", "µs"),
         "logs in batches of 50, per event": _worst("ui", "50 at once"),
@@ -168,6 +170,13 @@ def _others() -> str:
     }
     lines = ["| the worst of all wires | |", "|---|--:|"]
     return "\n".join([*lines, *(f"| {what} | {cell} |" for what, cell in rows.items())])
+
+
+def _apart() -> dict[str, str]:
+    """What a chunk costs the recorder that comes alone; nothing of results that do not say it."""
+    figures = _kept()[1]["recording"].figures
+    those = [figure for name, figure in figures.items() if name.endswith(APART[0.005])]
+    return {"the recorder alone, per chunk, 5 ms apart": _largest(those)} if those else {}
 
 
 def _worst_starting(section: str, start: str, unit: str) -> str:

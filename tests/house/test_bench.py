@@ -9,17 +9,23 @@ from argparse import Namespace
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import httpx
 import pytest
 
-from bench import check, results, run
+from bench import check, page, recording, results, run, ui
 from bench.charts import Bar, Group, picture
 from bench.crew import Crew, Trouble, Worker
-from bench.judge import Heard, judge
+from bench.judge import Heard, judge, judge_take
 from bench.latency import percentile
+from bench.measure import events_of
 from bench.progress import Progress
+from bench.readers import heard_from
 from bench.report import Figure, Section, number, table, told
 from bench.server import http_chunk, stamped
 from bench.workloads import MARK, WIRES, build, split_frames
+from streamnorm import read_take
+from streamnorm.takes.recorder import Recorder
+from streamnorm.ui import plain
 
 # --- what became slower ---------------------------------------------------------------------------
 
@@ -81,6 +87,57 @@ def test_only_the_wires_of_suspects_are_measured_again(names, wires):
     assert check.wires_of(names) == wires
 
 
+def checked(tmp_path, runs: list[Section]) -> int:
+    """The exit code of a check of the pipe, whose runs give these; 1.0 was kept."""
+    kept = Section("t")
+    kept.figure("Chat text: times the floor", 1.0)
+    results.write(tmp_path / "kept.json", {"line": "a day"}, {"pipe": kept})
+    words = ["--only", "pipe", "--against", str(tmp_path / "kept.json")]
+    return check.main(words, lambda name, options: runs.pop(0))
+
+
+def a_run(value: float, *wrong: str) -> Section:
+    section = Section("t", wrong=list(wrong))
+    section.figure("Chat text: times the floor", value)
+    return section
+
+
+def test_what_is_right_and_as_fast_passes_the_check(tmp_path, capsys):
+    assert checked(tmp_path, [a_run(1.05)]) == 0
+    assert capsys.readouterr().out == (
+        "1 ratios, against those of a day\nnothing became slower by more than 10%\n"
+    )
+
+
+def test_what_is_faster_but_wrong_fails_the_check_and_is_named(tmp_path, capsys):
+    assert checked(tmp_path, [a_run(0.5, "Chat text: 0 calls instead of 2000")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "WRONG: Chat text: 0 calls instead of 2000"
+
+
+def test_what_is_wrong_only_when_measured_again_fails_the_check_and_is_named_once(tmp_path, capsys):
+    runs = [a_run(2.0), a_run(1.9, "lost"), a_run(1.0, "lost")]
+    assert checked(tmp_path, runs) == 1
+    assert runs == []
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "nothing became slower by more than 10%",
+        "WRONG: lost",
+    ]
+
+
+def test_a_section_that_is_none_is_refused_with_those_there_are(capsys, monkeypatch):
+    with pytest.raises(SystemExit) as ended:
+        check.main(["--only", "recordng,pipe"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "argument --only: 'recordng' is none of pipe, live, recording, crowd, ui, startup\n"
+    )
+    monkeypatch.setattr(sys, "argv", ["run.py", "--only", "pip"])
+    with pytest.raises(SystemExit) as ended:
+        run.main()
+    assert ended.value.code == 2
+    assert "'pip' is none of live, latency, crowd, recording," in capsys.readouterr().err
+
+
 # --- what is wrong --------------------------------------------------------------------------------
 
 
@@ -112,6 +169,129 @@ def test_a_contender_that_is_wrong_is_told_where():
     assert judge(workload, replace(right, end="failed")) == ["the stream ended with failed"]
 
 
+async def test_a_recording_is_judged_by_what_its_take_reads_back_to(tmp_path):
+    workload = build("openai_chat", "CROWD")
+    path = tmp_path / "take.sse"
+    heads = {"content-type": "text/event-stream"}
+    response = httpx.Response(200, headers=heads, content=workload.body)
+    heard = await heard_from(response, "openai_chat", record=path)
+    assert judge(workload, heard) == []
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"read_file"', b'"rm_a_file"'))
+    size = len(workload.body)
+    changed = f"the take reads back to {size} bytes instead of {size}, or to others"
+    assert judge(workload, heard) == [changed]
+    path.unlink()
+    assert judge(workload, heard) == [
+        f"the take cannot be read: [Errno 2] No such file or directory: '{path}'"
+    ]
+
+
+def test_a_recording_that_failed_or_ended_early_or_is_none_is_wrong(tmp_path):
+    workload = build("openai_chat", "CROWD")
+    first, *_ = split_frames(workload)
+    tape = Recorder.open(tmp_path / "cut.sse", provider="openai_chat", seed="s")
+    tape.chunk(first)
+    tape.close(finished=False)
+    assert judge_take(workload, tape.path) == [
+        "the take is not finished",
+        f"the take reads back to {len(first)} bytes instead of {len(workload.body)}, or to others",
+    ]
+    failed = {"recording": {"path": tape.path, "failed": "OSError: File too large"}}
+    heard = replace(heard_of(workload), summary=lambda: failed)
+    assert judge(workload, heard) == ["the recording failed: OSError: File too large"]
+    assert judge(workload, replace(heard, summary=dict)) == ["nothing was recorded"]
+
+
+def test_chunks_that_come_apart_are_written_in_batches_of_a_tenth_of_a_second(tmp_path):
+    sizes = []
+
+    class Counted(Recorder):
+        def flush(self) -> None:
+            sizes.append(len(self._waiting))
+            super().flush()
+
+    pace = recording.Pace(0.03)
+    path = tmp_path / "take.sse"
+    with recording.written_by(pace):
+        tape = Counted.open(path, provider="openai_chat", seed="s", clock=pace.clock)
+        pace.play(tape, split_frames(build("openai_chat", "CROWD"))[:12])
+        assert sizes == [4, 4]  # the other four still wait
+        tape.close(finished=True)
+    times = [at for at, _ in read_take(path).chunks]
+    assert times == [0.03, 0.06, 0.09, 0.12, 0.15, 0.18, 0.21, 0.24, 0.27, 0.3, 0.33, 0.36]
+
+
+def test_the_recorder_alone_has_a_figure_without_a_bar_for_each_pace():
+    section = Section("t")
+    row = recording.paced(section, build("gemini", "W1"), 1)
+    assert section.wrong == []
+    assert list(section.figures) == [
+        "recorder alone, Gemini text, in bursts",
+        "recorder alone, Gemini text, 1 ms apart",
+        "recorder alone, Gemini text, 5 ms apart",
+        "recorder alone, Gemini text, 20 ms apart",
+    ]
+    assert {(one.unit, one.bar) for one in section.figures.values()} == {("µs", None)}
+    assert row == ["Gemini text", *map(told, section.figures.values())]
+
+
+def told_by(name: str, workload) -> bytes:
+    encoder = ui.ENCODERS[name]()
+    events = events_of(workload.wire, [workload.body])
+    return b"".join([*map(encoder.feed, events), encoder.close()])
+
+
+@pytest.mark.parametrize("name", ui.ENCODERS)
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_an_encoder_tells_reads_back_to_what_was_generated(name, wire):
+    workload = build(wire, "CROWD")
+    assert page.check(name, workload, told_by(name, workload)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "piece", "end"),
+    [
+        ("AI SDK", b'"tool-input-delta"', "('finish-step', 'finish')"),
+        ("AG-UI", b'"TOOL_CALL_ARGS"', "('TOOL_CALL_END', 'STEP_FINISHED')"),
+        ("plain", b'"tool_call_delta"', "('usage', 'finish')"),
+    ],
+)
+def test_what_an_encoder_loses_or_changes_is_wrong(name, piece, end):
+    workload = build("openai_chat", "CROWD")
+    frames = told_by(name, workload).split(b"\n\n")[:-1]
+
+    def wrong(kept: list[bytes]) -> list[str]:
+        return page.check(name, workload, b"\n\n".join([*kept, b""]))
+
+    assert wrong(frames) == []
+    assert wrong(frames[:-1]) == [f"the stream ended with {end}"]
+    lost = next(n for n, frame in enumerate(frames) if piece in frame)
+    again = [] if name == "AG-UI" else ["the arguments of call_c are not those of its pieces"]
+    differs = ["the arguments of call_c differ", *again]
+    assert wrong(frames[:lost] + frames[lost + 1 :]) == differs
+    first = workload.text.split()[0].encode()
+    spoken = next(n for n, frame in enumerate(frames) if first in frame)
+    length = len(workload.text)
+    assert wrong(frames[:spoken] + frames[spoken + 1 :]) == [
+        f"{length - len(first) - 1} characters of text instead of {length}"
+    ]
+    renamed = [frame.replace(b'"read_file"', b'"rm"') for frame in frames]
+    assert wrong(renamed) == ["name 'rm' instead of 'read_file'"]
+
+
+def test_an_encoder_that_loses_text_is_wrong_in_its_section(monkeypatch):
+    class Forgetful(plain.Encoder):
+        def feed(self, event) -> bytes:
+            return b"" if event.kind == "text_delta" else super().feed(event)
+
+    monkeypatch.setitem(ui.ENCODERS, "plain", Forgetful)
+    section = Section("t")
+    ui.encoders(section, "text", 1)
+    length = len(build("openai_chat", "W1").text)
+    assert section.wrong == [f"plain, text: 0 characters of text instead of {length}"]
+
+
 # --- the processes --------------------------------------------------------------------------------
 
 
@@ -121,10 +301,11 @@ def test_every_wire_is_read_right_over_http_and_its_times_come_out():
             assert crew.contenders(wire, "ours", "SDK") == ["streamnorm"]
             for way in ("event", "16k"):
                 job = {"wire": wire, "workload": "CROWD", "way": way}
-                answer = crew.ask("streamnorm", job="read", **job)
-                assert answer is not None
-                assert answer["wrong"] == []
-                assert answer["cpu"] > 0
+                for who in ("streamnorm", "streamnorm, record="):
+                    answer = crew.ask(who, job="read", **job)
+                    assert answer is not None
+                    assert answer["wrong"] == []
+                    assert answer["cpu"] > 0
             for who in ("bare httpx", "httpx-sse + orjson", "streamnorm"):
                 answer = crew.ask(who, job="latency", wire=wire, workload="STAMP-5")
                 assert answer is not None
