@@ -60,6 +60,7 @@ class _Open(NamedTuple):
     response_id: str | None
     begun: bool  # its beginning was said, and not only something of it
     replied: bool = False
+    heard: bool = False  # anything behind its beginning
 
 
 class Router:
@@ -137,7 +138,10 @@ class Router:
     def _begins(self, place: Place, line: bytes) -> list[Move]:
         """A response is announced. The one before it in that lane, if it is open, was cut."""
         held = self._open.get(place.lane)
-        again = held and place.response_id and place.response_id == held.response_id
+        again = held and place.response_id == held.response_id
+        if held and not place.response_id:
+            nothing_since = not (held.heard or held.replied)
+            again = again and nothing_since and self._lanes is not None and self._lanes.REPEATS
         if held is not None and (again or not held.begun):  # said again, or said late
             self._open[place.lane] = _Open(held.stream, place.response_id, True)
             return [Move(Step.HEAR, held.stream, place.lane, line)]
@@ -161,7 +165,7 @@ class Router:
             return []
         if held is None:
             return self._begin(place, line, begun=False)
-        return [Move(Step.HEAR, held.stream, place.lane, line)]
+        return [self._heard(place.lane, held, line)]
 
     def _ends(self, place: Place, line: bytes) -> list[Move]:
         moves = self._within(place, line)
@@ -192,7 +196,7 @@ class Router:
         """Without a name, only what was said to the open response tells that this is the next one."""
         held = self._open.get(place.lane)
         if held is not None and (held.begun or not held.replied):
-            return [Move(Step.HEAR, held.stream, place.lane, line)]
+            return [self._heard(place.lane, held, line)]
         cut = self._heard_and_over(place.lane, line) if held else []
         return [*cut, *self._begin(place, line, begun=False)]
 
@@ -206,7 +210,12 @@ class Router:
         """Nobody can say whose it is: it may have been of any that is open."""
         if not self._open:
             return [self._outside(None, line)]
-        return [Move(Step.HEAR, held.stream, lane, line) for lane, held in self._open.items()]
+        return [self._heard(lane, held, line) for lane, held in list(self._open.items())]
+
+    def _heard(self, lane: str | None, held: _Open, line: bytes) -> Move:
+        if not held.heard:
+            self._open[lane] = held._replace(heard=True)
+        return Move(Step.HEAR, held.stream, lane, line)
 
     # --- streams ----------------------------------------------------------------------------------
 

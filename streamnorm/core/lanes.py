@@ -44,9 +44,11 @@ class Lanes:
 
     ``FOLLOWS``: only what comes next tells that a response has ended. So one that is open hears what
     begins the next one in its lane, and is not cut by it.
+    ``REPEATS``: a beginning without a name, behind another and nothing else, is that one said again.
     """
 
     FOLLOWS: ClassVar[bool] = False
+    REPEATS: ClassVar[bool] = False
 
     @classmethod
     def place(cls, message: bytes) -> Place | None:

@@ -251,6 +251,36 @@ def test_an_item_that_is_said_twice_is_one_call_and_one_result(lines):
     assert sum(e.kind == "tool_result" for e in events) == 1
 
 
+MESSAGE = item("completed", "agent_message", text="Hi.")
+
+
+@pytest.mark.parametrize(
+    ("again", "note"),
+    [
+        (MESSAGE, "stream.repeated"),
+        (item("completed", "agent_message", text="Ho."), "wire.text_mismatch"),
+    ],
+)
+def test_a_message_that_is_said_twice_is_told_once(again, note):
+    assert text_of(one([BEGIN, MESSAGE, again, END])) == "Hi."
+    assert notes_of([BEGIN, MESSAGE, again, END]) == {note: 1}
+
+
+def test_messages_of_other_ids_or_of_none_are_others():
+    other = item("completed", "agent_message", "item_1", text="Hi.")
+    assert text_of(one([BEGIN, MESSAGE, other, nameless(MESSAGE), END])) == "Hi.Hi.Hi."
+
+
+def test_a_turn_that_is_said_to_begin_twice_is_one_turn():
+    events = one([BEGIN, BEGIN, MESSAGE, END])
+    assert (text_of(events), events[-1].kind) == ("Hi.", "finish")
+
+
+def test_a_turn_that_begins_behind_something_of_another_is_the_next():
+    (_, first), (_, second) = told("codex", [BEGIN, MESSAGE, BEGIN, MESSAGE, END])
+    assert (first[-1].kind, second[-1].kind) == ("failed", "finish")
+
+
 @pytest.mark.parametrize("lines", [
     [nameless(RUNS), RAN],  # told when it is completed
     [RUNS, nameless(RAN)],  # it is the one that runs

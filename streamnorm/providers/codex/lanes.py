@@ -57,6 +57,7 @@ class CodexLanes(Lanes):
     """Where a line belongs."""
 
     FOLLOWS = True
+    REPEATS = True
 
     @classmethod
     def place(cls, message: bytes) -> Place | None:

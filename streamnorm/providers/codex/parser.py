@@ -165,6 +165,7 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
+_REMEMBERED = 64  # texts of items, to know one that comes again
 _OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
 # How they say their input, and the types of those fields.
 _FORMS: dict[str, tuple[type, ...]] = {
@@ -207,6 +208,7 @@ class CodexParser(ResponsesParser):
         self._told: dict[int, dict[str, Any]] = {}  # what they were told with
         self._alike: dict[Any, deque[Call]] = {}  # by their types, names and arguments
         self._completed: set[int] = set()  # calls whose items are completed
+        self._spoken: dict[tuple[Any, str], str] = {}  # the last texts, by the ids of their items
         self._wrong: Failure | None = None  # what was said to be wrong, last
         self._total: Any = None
         self._tasked = False  # the program says when its turns begin and end; it did not always
@@ -312,6 +314,8 @@ class CodexParser(ResponsesParser):
         kind = item.get("type") if isinstance(item, dict) else None
         text = first_text(item.get("text")) if isinstance(item, dict) else None
         if kind in _TEXTS:
+            if self._is_again(kind, item, text or ""):
+                return
             if text:
                 out.append(_TEXTS[kind](text, self._part))
             self._part += 1
@@ -319,6 +323,20 @@ class CodexParser(ResponsesParser):
             out.append(Unrecognized("item/error", item))
         else:
             self.unknown({"type": f"item/{kind}", "item": item}, "item", out)
+
+    def _is_again(self, kind: Any, item: dict[str, Any], text: str) -> bool:
+        """Was a text of this id told before? The last ones are remembered."""
+        id = first_text(item.get("id"))
+        if id is None or len(id) > self.calls.limits.id:
+            return False
+        held = self._spoken.get((kind, id))
+        if held is None:
+            self._spoken[kind, id] = text
+            if len(self._spoken) > _REMEMBERED:
+                del self._spoken[next(iter(self._spoken))]
+            return False
+        self.scribe.note("stream.repeated" if held == text else "wire.text_mismatch", id=id)
+        return True
 
     def _turn_completed(self, p: TurnCompleted, out: Out) -> None:
         self._usage = p.usage or {}
