@@ -91,7 +91,10 @@ def test_auto_is_what_no_provider_means():
         ({"type": "error", "error": {"type": "overloaded_error", "message": "m"}}, "anthropic"),
         ({"type": "response.created", "response": {}}, "openai_responses"),
         ({"type": "error", "code": "c", "message": "m", "sequence_number": 0}, "openai_responses"),
-        ({"type": "error", "code": "c", "message": "m", "param": None}, "openai_responses"),
+        (
+            {"type": "error", "code": "c", "message": "m", "request_id": "r", "param": None},
+            "openai_responses",
+        ),
         ({"type": "error", "message": "m", "request_id": "r"}, "openai_responses"),
         (
             {"type": "error", "code": "c", "message": "m", "request_id": "r", "sequence_number": 0},

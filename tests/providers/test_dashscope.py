@@ -351,6 +351,7 @@ def test_a_hole_is_seen_whether_the_wire_is_named_or_found(
     assert [e.reason for e in events if isinstance(e, BrokenToolCall)] == ["conflict"]
     assert not [e for e in events if isinstance(e, ToolCall)]
     assert (pipe.provider, pipe.notes["wire.gap"]) == ("dashscope", 1)
+    assert pipe.notes["wire.keepalive"] == (1 if before else 0)
 
 
 @pytest.mark.parametrize("name", ["auto", "dashscope"])

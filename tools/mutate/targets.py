@@ -240,7 +240,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer._is_far", "without: and self._left < self._long"): _SHORTCUT,
     (_PIPE, "Normalizer._is_far", "without: and number % MEASURE_EVERY == 0"): _SHORTCUT,
     (_PIPE, "Normalizer._feed", "never: (sse := self._sse) is not None"): _SHORTCUT,
-    (_PIPE, "Normalizer._framed", "never: isinstance(opening.framer, SSE)"): _SHORTCUT,
+    (_PIPE, "Normalizer._split_by", "never: isinstance(framer, SSE)"): _SHORTCUT,
     (_PIPE, "Normalizer._place", "without: or self._framer is None"): _TYPES,
     (_PIPE, "Normalizer._came_before", "without: or seam is None"): _TYPES,
     (_PIPE, "Normalizer._read_uncut", "always: LF in rest or self._calls.mended"): _SHORTCUT,

@@ -323,11 +323,8 @@ class ResponsesParser(Parser):
             return False
         if kind != "error":
             return kind.startswith("response.")
-        others = payload.keys() >= {
-            "code",
-            "message",
-            "request_id",
-        }  # no error here names a request
+        # No error of this wire names a request beside its code.
+        others = payload.keys() >= {"code", "message", "request_id"}
         return not payload.keys().isdisjoint({"sequence_number", "param"}) or (
             "message" in payload and not others
         )
