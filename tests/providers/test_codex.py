@@ -102,8 +102,19 @@ RUNS = item("started", "command_execution", command="ls")
 )  # fmt: skip
 def test_what_is_completed_is_compared_with_what_was_started(started, completed, notes):
     events = one([BEGIN, started, completed, END])
-    assert len(calls_of(events)) == 1
+    assert len(calls_of(events)) == (0 if notes else 1)
+    assert [b.reason for b in broken_of(events)] == (["conflict"] if notes else [])
     assert notes_of([BEGIN, started, completed, END]) == notes
+
+
+@pytest.mark.parametrize("end", [END, {"type": "turn.failed", "error": {"message": "no"}}])
+def test_a_command_that_is_never_completed_is_told_at_the_end_of_its_turn(end):
+    assert [c.arguments for c in calls_of(one([BEGIN, RUNS, end]))] == [{"command": "ls"}]
+
+
+def test_a_command_is_told_before_what_came_out_of_it():
+    kinds = [e.kind for e in one([BEGIN, RUNS, RAN, END])]
+    assert kinds[1:5] == ["tool_call_start", "tool_call_delta", "tool_call", "tool_result"]
 
 
 def test_arguments_that_are_not_said_at_the_start_are_those_of_the_end():

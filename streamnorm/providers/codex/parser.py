@@ -133,6 +133,7 @@ class Step(NamedTuple):
     """One type of item on standard output that calls a tool, and what of it is what.
 
     ``early``: it says all of its call when it starts, if it says anything; else when it is completed.
+    It is told when it is completed either way, or at the end of its turn.
     """
 
     type: str
@@ -191,10 +192,10 @@ class CodexParser(ResponsesParser):
     END = "turn.completed or turn.failed; task_complete or turn_aborted in a rollout"
     TOOLS: ClassVar[dict[str, Tool]] = tools_by_type(_THERE)
     EVIDENCE = Evidence(
-        "its item: item.completed, item.started of a command; response_item in a rollout",
-        "item.completed of what was told at item.started",
+        "its item: item.completed, or the end of the turn; response_item in a rollout",
+        "item.completed of what was said at item.started",
         "turn.completed, task_complete",
-        "at its item",
+        "when its item is completed",
     )
     CALL_TEXTS = ()
     CALL_KEYS = ("item", "payload")
@@ -263,6 +264,7 @@ class CodexParser(ResponsesParser):
             self._said(item, out)
         else:
             call = self._call_of_step(step, item, p.item, out, whole=True)
+            self.calls.close(call, out)
             output = _given(item, step.output)
             failed = item.get("status") in _FAILED or item.get("error") is not None
             if step.output and call.ordinal not in self._completed:
@@ -292,9 +294,12 @@ class CodexParser(ResponsesParser):
             text = _arguments(step, raw)
             self._alike.setdefault((step.type, name, text), deque()).append(call)
             self.calls.append(call, text, out)
-            self.calls.close(call, out)
+            if self.calls.lossy:
+                self.calls.taint(call, self.calls.lossy)
         elif whole:
-            self._compare(call, _given(item, step.arguments))
+            self._compare(call, step, item, raw, out)
+        if call.renamed:
+            self.calls.fail(call, "conflict", "it was started under another name", out)
         return call
 
     def _running(self, step: Step, name: str | None, raw: Raw) -> Call | None:
@@ -304,11 +309,25 @@ class CodexParser(ResponsesParser):
             alike.popleft()
         return alike[0] if alike else None
 
-    def _compare(self, call: Call, said: dict[str, Any]) -> None:
-        """A call that was told as it started ran as it was completed; what was empty may be filled."""
-        told = self._told[call.ordinal]
+    def _compare(self, call: Call, step: Step, item: Any, raw: Raw, out: Out) -> None:
+        """What is completed is what was started; what was empty may be filled."""
+        told, said = self._told[call.ordinal], _given(item, step.arguments)
         if any(value and field in said and said[field] != value for field, value in told.items()):
             self.scribe.note("args.mismatch", call_id=call.id)
+            why = "it was completed with another input than it was started with"
+            self.calls.fail(call, "conflict", why, out)
+        elif said == told:
+            self.calls.settle(call, _arguments(step, raw), out)
+
+    def end_of_calls(self, out: Out) -> None:
+        self._close_running(out)
+        super().end_of_calls(out)
+
+    def _close_running(self, out: Out) -> None:
+        """The turn is over: what was started and never completed ran as it was started."""
+        for call in self.calls.unfinished():
+            if call.ordinal in self._told:
+                self.calls.close(call, out)
 
     def _said(self, item: Any, out: Out) -> None:
         kind = item.get("type") if isinstance(item, dict) else None
@@ -343,6 +362,7 @@ class CodexParser(ResponsesParser):
         self._complete_turn()
 
     def _turn_failed(self, p: TurnFailed, out: Out) -> None:
+        self._close_running(out)
         raise StreamFailed(_failure(p.error))
 
     def _error_said(self, p: Error, out: Out) -> None:
@@ -355,6 +375,7 @@ class CodexParser(ResponsesParser):
         raise StreamOver
 
     def end_of_input(self, out: Out) -> None:
+        self._close_running(out)
         if self._wrong is not None:
             raise StreamFailed(self._wrong)
         if not self._tasked and self._answered:
