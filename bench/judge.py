@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +17,13 @@ MOST = 3
 class Heard:
     """What somebody understood of a stream. ``calls`` are (id, name, arguments as text or dict).
 
-    ``summary`` is asked for, outside the clock, where a recording was to be made.
+    ``recording`` is what a summary says of it, empty if nothing; None if none was to be made.
     """
 
     text: str = ""
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     end: str = "finish"
-    summary: Callable[[], dict[str, Any]] | None = None
+    recording: dict[str, Any] | None = None
 
 
 def judge(workload: Workload, heard: Heard) -> list[str]:
@@ -38,8 +37,8 @@ def judge(workload: Workload, heard: Heard) -> list[str]:
         wrong.append(f"{len(heard.calls)} calls instead of {len(workload.calls)}")
     for heard_call, call in zip(heard.calls, workload.calls, strict=False):
         wrong += _judge_call(workload.wire, heard_call, call)
-    if heard.summary is not None:
-        wrong += judge_take(workload, **heard.summary().get("recording", {}))
+    if heard.recording is not None:
+        wrong += judge_take(workload, **heard.recording)
     return wrong if len(wrong) <= MOST else [*wrong[:MOST], f"and {len(wrong) - MOST} more"]
 
 

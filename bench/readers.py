@@ -143,7 +143,10 @@ async def heard_from(
                 calls.append((event.id, event.name, arguments))
             elif kind in ("finish", "failed"):
                 end = kind
-    return Heard("".join(got.text), calls, end, None if record is None else lambda: stream.summary)
+    # ``summary["recording"]`` alone: the whole of it would be paid for by the clock that runs, and a
+    # stream that is kept for later is not freed while it runs, as others are.
+    recording = None if record is None else stream._intake.recording().get("recording", {})
+    return Heard("".join(got.text), calls, end, recording)
 
 
 def streamnorm_recording(wire: str, base: str, note: Note | None = None) -> Read:

@@ -197,10 +197,10 @@ def test_a_recording_that_failed_or_ended_early_or_is_none_is_wrong(tmp_path):
         "the take is not finished",
         f"the take reads back to {len(first)} bytes instead of {len(workload.body)}, or to others",
     ]
-    failed = {"recording": {"path": tape.path, "failed": "OSError: File too large"}}
-    heard = replace(heard_of(workload), summary=lambda: failed)
+    failed = {"path": tape.path, "failed": "OSError: File too large"}
+    heard = replace(heard_of(workload), recording=failed)
     assert judge(workload, heard) == ["the recording failed: OSError: File too large"]
-    assert judge(workload, replace(heard, summary=dict)) == ["nothing was recorded"]
+    assert judge(workload, replace(heard, recording={})) == ["nothing was recorded"]
 
 
 def test_chunks_that_come_apart_are_written_in_batches_of_a_tenth_of_a_second(tmp_path):
