@@ -110,6 +110,12 @@ def test_what_is_completed_is_compared_with_what_was_started(started, completed,
 @pytest.mark.parametrize("end", [END, {"type": "turn.failed", "error": {"message": "no"}}])
 def test_a_command_that_is_never_completed_is_told_at_the_end_of_its_turn(end):
     assert [c.arguments for c in calls_of(one([BEGIN, RUNS, end]))] == [{"command": "ls"}]
+    assert notes_of([BEGIN, RUNS, end]) == {}
+
+
+def test_a_call_of_another_name_is_broken_before_what_came_out_of_it():
+    events = one([BEGIN, RUNS, item("completed", "file_change", changes=[], status="x"), END])
+    assert [e.kind for e in events[3:5]] == ["broken_tool_call", "tool_result"]
 
 
 def test_a_command_is_told_before_what_came_out_of_it():
