@@ -222,6 +222,7 @@ class Envelopes(EventStream):
         self._waiting: list[bytes] = []  # events that may be a payload or text
         self._kind: type[Around] = _Whole if knows is None else _Undecided
         self._cut = False
+        self._other = False  # something else was told: then no body in stretches begins any more
 
     @property
     def decoded(self) -> bool:
@@ -232,6 +233,7 @@ class Envelopes(EventStream):
         """The inner frames that ended in this chunk."""
         told = super().feed(chunk)
         if not self._waiting and not any(frame.startswith(_MARKS) for frame in told):
+            self._other = self._other or bool(told)
             return told
         return [inner for frame in told for inner in self._unpacked(frame)]
 
@@ -265,9 +267,14 @@ class Envelopes(EventStream):
 
     def _unpacked(self, frame: bytes) -> list[bytes]:
         if frame.startswith(_PART):
-            return self._stretch(frame[1:])
+            return (
+                [self._put(frame[1:], self._envelope.part)]
+                if self._other
+                else self._stretch(frame[1:])
+            )
         if frame.startswith(_UNDECIDED):
             return self._decided(frame[1:])
+        self._other = True
         return [*self._settled(Around), frame] if self._waiting else [frame]
 
     def _stretch(self, part: bytes) -> list[bytes]:
@@ -285,6 +292,8 @@ class Envelopes(EventStream):
 
     def _decided(self, payload: bytes) -> list[bytes]:
         """An event that may hold a payload or text, as what came before it says, or as it says."""
+        if self._other and self._kind is _Undecided:  # events of this wire came before it
+            self._settled(Around)
         if self._kind is not _Undecided:  # since the frames of this chunk were told
             return [self._put(payload)]
         inner, cited = _inside(payload)
@@ -305,8 +314,9 @@ class Envelopes(EventStream):
                 return [json_bytes({BROKEN: "what came before the first payload is none"})]
         return [self._put(payload) for payload in waiting]
 
-    def _put(self, payload: bytes) -> bytes:
-        return self._kind(*_around({":event-type": self._envelope.whole})).put(payload)
+    def _put(self, payload: bytes, part: str = "") -> bytes:
+        kind = Around if part else self._kind
+        return kind(*_around({":event-type": part or self._envelope.whole})).put(payload)
 
 
 _PART = b"\0"  # before a stretch of an inner body, until that is framed

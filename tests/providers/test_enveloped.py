@@ -474,3 +474,32 @@ class TestBotocore:
             {"chunk": {"bytes": b" You."}},
         ]
         assert text_of(list(normalize(self.stream(said)))) == "Hi. You."
+
+
+# --- events of the service before an envelope -----------------------------------------------------
+
+
+def converse(kind: str, **fields: Any) -> bytes:
+    return frame(kind, {"contentBlockIndex": 0, **fields})
+
+
+CALLED = (
+    converse("contentBlockStart", start={"toolUse": {"toolUseId": "t1", "name": "pay"}}),
+    converse("contentBlockDelta", delta={"toolUse": {"input": '{"a":1}'}}),
+    converse("contentBlockStop"),
+    frame("messageStop", {"stopReason": "tool_use"}),
+    frame("metadata", {"usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}}),
+)
+
+
+@pytest.mark.parametrize("odd", [frame("PayloadPart", b'lta":{"'), chunk({"choices": []})])
+@pytest.mark.parametrize("at", [0, 3])
+def test_no_other_wire_begins_behind_events_of_this_one_in_any_chunking(odd: bytes, at: int):
+    frames = [frame("messageStart", {"role": "assistant"}), *CALLED]
+    body = b"".join([*frames[: at + 1], odd, *frames[at + 1 :]])
+    told = []
+    for size in (len(body), 1400, 1):
+        pipe = Normalizer("bedrock", seed="tests")
+        events = [event for piece in rechunked(body, (size,)) for event in pipe.feed(piece)]
+        told.append((events + pipe.close(), dict(pipe.notes)))
+    assert told[0] == told[1] == told[2]
