@@ -292,8 +292,10 @@ class Parser:
         self.unknown(payload, why, out)
 
     def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
-        """A kind that we do not know is new and no loss, unless it names a place or a call's words."""
-        if not isinstance(payload, dict) or any(word in data for word in self.CALL_WORDS):
+        """A kind that we do not know is new and no loss, unless it names a place or a call's words. What
+        says nothing at all is no new kind: it lost what it had."""
+        empty = not isinstance(payload, dict) or not payload
+        if empty or any(word in data for word in self.CALL_WORDS):
             return True
         kind = payload.get(self.TYPE_FIELD, payload.get("type"))
         tags = frozenset(map(str, _tags(type(self))))

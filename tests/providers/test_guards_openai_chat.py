@@ -366,3 +366,9 @@ def test_it_is_in_doubt_for_each_call_that_had_begun_and_for_none_that_begins_la
     body = begun + END + rest + Chat.call(2, None, None, ":3}")
     told = fate(heard(provider, body + END + DONE)[0])
     assert told == (["conflict", "conflict", {"n": 3}], ("finish", "tool_calls"))
+
+
+@pytest.mark.parametrize(("between", "told"), [({}, "conflict"), ({"x": 1}, {"n": 1})])
+def test_a_payload_that_says_nothing_at_all_lost_what_it_had_and_a_new_one_did_not(between, told):
+    body = Chat.call(0, "a", "pay", '{"n"') + sse(between) + Chat.call(0, None, None, ":1}")
+    assert fate(heard("openai_chat", body + END + DONE)[0])[0] == [told]
