@@ -457,9 +457,7 @@ class Normalizer:
             raised.frame = self._frames - len(rest)
             raised.events = tuple(out)
             raise
-        if (
-            sum(map(len, self._latest)) > FEW_BYTES
-        ):  # an ended pipe holds little: asked now, not later
+        if sum(map(len, self._latest)) > FEW_BYTES:  # asked now, so as not to hold it
             self._at, self._latest = self._place(), []
         self._after_end([_whole(block, cut) for block in rest])
 

@@ -402,9 +402,7 @@ class Calls:
         if call.state < CLOSED:
             self.taint(call, "a fragment came without its text")
         else:
-            self.taint_open(
-                "a fragment without its text came for a call that was closed", call.choice
-            )
+            self.taint_open("a textless fragment came for a call that was closed", call.choice)
 
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
         """Argument text came that no call claims: it may have been any open one's."""
@@ -640,7 +638,7 @@ class Calls:
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
         held, text = self._mended(call.raw), self._mended(text)
-        if len(call.fragments) > 1 and text == held and self.closes and not self.lossy:
+        if len(call.fragments) > 1 and text == held:
             self.replace(call, held)  # what is confirmed is not joined again
         if not held:
             self._fill(call, text, out)
@@ -648,9 +646,7 @@ class Calls:
             return self._contradict(call, held, text)
         call.rival = None
         if self.lossy:
-            call.filled = (
-                True  # no proof, but a copy: another that says otherwise is a contradiction
-            )
+            call.filled = True  # no proof, but a copy: another that differs is a contradiction
         else:
             call.taint = ""  # this is the wire's own word for all of it
             call.stated = True
@@ -705,7 +701,7 @@ class Calls:
 
     def _close_again(self, call: Call, _: Any, out: Out) -> None:
         """The mark comes again: a text that was no object is read again only if it is another one."""
-        if self.lossy or len(call.fragments) != 1 or call.fragments[0] is not call.judged:
+        if len(call.fragments) != 1 or call.fragments[0] is not call.judged:
             self._close(call, "", out)
 
     def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:

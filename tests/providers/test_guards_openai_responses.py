@@ -935,15 +935,23 @@ def test_a_response_that_begins_again_in_its_lane_goes_on(lane: dict[str, str]):
 # --- copies and inputs of other types -------------------------------------------------------------
 
 
+COPY_IN_DOUBT = sse(
+    '{"type":7,"type":"response.function_call_arguments.done","output_index":0,'
+    '"item_id":"fa","arguments":"{\\"n\\":12}"}',
+    "response.function_call_arguments.done",
+)
+IN_TWO = [A, piece('{"n":1', output_index=0), piece("2}", output_index=0), COPY_IN_DOUBT]
+
+
 def test_a_copy_that_says_its_type_twice_is_still_a_copy_that_another_one_can_contradict():
-    copy = sse(
-        '{"type":7,"type":"response.function_call_arguments.done","output_index":0,'
-        '"item_id":"fa","arguments":"{\\"n\\":12}"}',
-        "response.function_call_arguments.done",
-    )
-    frames = [A, piece('{"n":1', output_index=0), piece("2}", output_index=0), copy]
     item = fc("fa", "a", arguments=ONE, status="completed")
-    assert ends(*frames, R.done(item), OVER) == [("a", "pay", "conflict")]
+    assert ends(*IN_TWO, R.done(item), OVER) == [("a", "pay", "conflict")]
+
+
+def test_a_copy_in_doubt_proves_nothing_and_one_that_says_the_same_does():
+    empty, same = fc("fa", "a", status="completed"), fc("fa", "a", arguments='{"n":12}')
+    assert ends(*IN_TWO, R.done(empty), OVER) == [("a", "pay", "conflict")]
+    assert ends(*IN_TWO, R.done(same), OVER) == [("a", "pay", {"n": 12})]
 
 
 @pytest.mark.parametrize("value", [{}, [], {"x": 1}, 5, False])
