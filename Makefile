@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
+# What is never imported need not be compiled: Python does it for the rest, once.
+INST   := $(PIP) install -q --no-compile
 BASE   := $(VENV)/.base.stamp
 DEV    := $(VENV)/.dev.stamp
 ALL    := $(VENV)/.all.stamp
@@ -17,6 +19,8 @@ RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
+# Without compiled files every worker and every program that a test starts would compile all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## print this list
 	@echo "make TARGET, where TARGET is"
@@ -31,12 +35,14 @@ page: $(DEV) ## open the page: watch a stream, cut it anywhere, compare provider
 	@$(BIN)/python -m streamnorm.cli serve --open
 
 test: $(DEV) ## run the quick tests: every law, on samples; ARGS='tests/core -k mint' runs some
-	@echo "==> running the quick tests (about five minutes on two cores)"
+	@echo "==> running the quick tests (about six minutes on two cores)"
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not parts" $(ARGS)
 
 test-all: everything ## run all tests, exhaustively, also against the clients of others
-	@echo "==> running all tests (about ten minutes; STREAMNORM_CORPUS=DIR adds recorded streams)"
-	@STREAMNORM_TESTS=all $(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
+	@echo "==> running all tests (about a quarter of an hour; STREAMNORM_CORPUS=DIR adds recorded streams)"
+	@# one worker more than cores: some tests wait for programs, browsers and databases
+	@STREAMNORM_TESTS=all $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
+		--dist loadgroup $(ARGS)
 
 check: $(DEV) ## check format, lint and types (ruff, mypy --strict, pyright)
 	@echo "==> checking the format (ruff format --check)"
@@ -83,6 +89,7 @@ prove: $(DEV) ## damage streams in a million ways and look for one call that was
 	@$(BIN)/python -m tests.proof.run --mutants 1000000 $(ARGS)
 
 mutate: $(DEV) ## remove the guards of the code one by one: a test must notice each
+	@echo "==> removing guards (an hour or two; it goes on where it was stopped; ARGS='--file core/calls.py')"
 	@$(BIN)/python -m tools.mutate $(ARGS)
 
 everything: $(ALL) ## install the clients of others that tests can read streams with
@@ -100,17 +107,17 @@ $(BIN)/python:
 
 $(BASE): pyproject.toml | $(BIN)/python
 	@echo "==> installing streamnorm and what it needs to run"
-	@$(PIP) install -q -e .
+	@$(INST) -e .
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
 	@echo "==> installing streamnorm and the developer's tools"
-	@$(PIP) install -q -e '.[dev]'
+	@$(INST) -e '.[dev]'
 	@touch $@ $(BASE)
 
 $(ALL): pyproject.toml | $(DEV)
 	@echo "==> installing the clients of others"
-	@$(PIP) install -q -e '.[dev,sdks]'
+	@$(INST) -e '.[dev,sdks]'
 	@# its types are compared with our tables; the pins of its server parts exclude the others
-	@$(PIP) install -q --no-deps azure-ai-agentserver-responses azure-ai-agentserver-core
+	@$(INST) --no-deps azure-ai-agentserver-responses azure-ai-agentserver-core
 	@touch $@

@@ -5,14 +5,16 @@
 
 Only ratios of two things that were measured in one run are compared, as times of two machines or two
 days say nothing. What looks slower by more than ``MOST`` is measured again, up to ``AGAIN`` times,
-and its best value counts: noise makes things slower now and then, but not every time. What
-streamnorm got wrong is named and fails as well, however fast it was.
+and its best value counts: noise makes things slower now and then, but not every time. On a machine
+that is busy all the time it does, as caches are shared: that is said. What streamnorm got wrong is
+named and fails as well, however fast it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -79,6 +81,8 @@ def main(words: list[str] | None = None, run: Run | None = None) -> int:
     found = slower(before, now, runs.again)
     for (section, what), (then, value) in found.items():
         print(f"slower: {section}, {what}: {number(then)} -> {number(value)} x")
+    if found and (load := os.getloadavg()[0]) > (cores := os.cpu_count() or 1):
+        print(f"but the machine is busy (load {load:.1f}, {cores} cores): measure when it is quiet")
     if not found:
         print(f"nothing became slower by more than {MOST - 1:.0%}")
     for line in runs.wrong:

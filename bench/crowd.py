@@ -25,7 +25,7 @@ from bench.report import Options, Section, number, table
 from bench.server import RATE
 from bench.workloads import WIRES
 
-__all__ = ["hold", "read_all", "run"]
+__all__ = ["PER_CLIENT", "hold", "read_all", "run"]
 
 STREAMS = 2_000
 HELD = 400  # streams whose memory is traced

@@ -44,6 +44,7 @@ SECTIONS = {
     "growth": 60,
     "startup": 5,
     "history": 10,
+    "gateway": 150,
 }
 
 

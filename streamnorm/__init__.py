@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .edge.replay import replay as replay
     from .edge.stream import Stream as Stream
     from .edge.stream import normalize as normalize
+    from .edge.transport import transport as transport
     from .encoding.mending import mend as mend
     from .encoding.pairs import UnansweredCall as UnansweredCall
     from .fold import Approval as Approval
@@ -91,6 +92,10 @@ if TYPE_CHECKING:
     from .history.transcript import from_messages as from_messages
     from .history.transcript import to_jsonl as to_jsonl
     from .history.transcript import to_messages as to_messages
+    from .options import RequestOptions as RequestOptions
+    from .passage import Passage as Passage
+    from .request import Request as Request
+    from .request import read_request as read_request
     from .takes.format import Take as Take
     from .takes.format import read_take as read_take
     from .takes.recorder import Recorder as Recorder
@@ -123,12 +128,15 @@ _LAZY = {
     "File": "tools",
     "MemoryHistory": "history",
     "PartialArgs": "ui.preview",
+    "Passage": "passage",
     "PersistEachCall": "agent.persist",
     "PostgresHistory": "history",
     "Preview": "ui.preview",
     "Made": "conversation",
     "Reasoning": "conversation",
     "Recorder": "takes.recorder",
+    "Request": "request",
+    "RequestOptions": "options",
     "SQLiteHistory": "history",
     "Settled": "history.settled",
     "Spool": "history.spool",
@@ -151,12 +159,14 @@ _LAZY = {
     "normalize": "edge.stream",
     "observe": "telemetry",
     "provider": "wire",
+    "read_request": "request",
     "read_take": "takes.format",
     "repair": "wire",
     "replay": "edge.replay",
     "running": "agent.client_tools",
     "to_jsonl": "history.transcript",
     "to_messages": "history.transcript",
+    "transport": "edge.transport",
 }
 
 __all__ = [
@@ -165,6 +175,7 @@ __all__ = [
     "replay",
     "connect",
     "Stream",
+    "transport",
     "Recorder",
     "read_take",
     "Take",
@@ -174,6 +185,7 @@ __all__ = [
     "Telemetry",
     # the pipe
     "Normalizer",
+    "Passage",
     "Limits",
     "PROVIDERS",
     "NOTES",
@@ -203,6 +215,9 @@ __all__ = [
     # the way back
     "provider",
     "Wire",
+    "read_request",
+    "Request",
+    "RequestOptions",
     "Tool",
     "ToolChoice",
     "ToolResult",

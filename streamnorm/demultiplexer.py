@@ -114,8 +114,7 @@ class Router:
         if place.name is not None and self._is_again(place.name):
             self.note("stream.repeated", lane=place.lane)
             return []
-        moves = _ROLES[place.role](self, place, line)
-        return [*moves, *self._closed_with(place, line)] if place.closes else moves
+        return [*_ROLES[place.role](self, place, line), *self._closed_with(place, line)]
 
     def close(self) -> list[Move]:
         """No more messages: every stream that is open ends here."""
@@ -129,6 +128,11 @@ class Router:
                 return self._settle(row)
         return None
 
+    @property
+    def _wire(self) -> type[Lanes]:
+        assert self._lanes is not None  # it said where a message belongs
+        return self._lanes
+
     def _settle(self, row: Provider) -> type[Lanes]:
         self._provider, self._lanes = row, row.part("lanes", Lanes)
         return self._lanes
@@ -138,20 +142,21 @@ class Router:
     def _begins(self, place: Place, line: bytes) -> list[Move]:
         """A response is announced. The one before it in that lane, if it is open, was cut."""
         held = self._open.get(place.lane)
-        again = held and place.response_id == held.response_id
-        if held and not place.response_id:
-            nothing_since = not (held.heard or held.replied)
-            again = again and nothing_since and self._lanes is not None and self._lanes.REPEATS
-        if held is not None and (again or not held.begun):  # said again, or said late
+        if held is not None and (not held.begun or self._is_said_again(place, held)):  # or late
             self._open[place.lane] = _Open(held.stream, place.response_id, True)
             return [Move(Step.HEAR, held.stream, place.lane, line)]
         cut = self._heard_and_over(place.lane, line) if held else []
         return [*cut, *self._begin(place, line, begun=True)]
 
+    def _is_said_again(self, place: Place, held: _Open) -> bool:
+        """Is it the beginning of the open one? Without a name, only if nothing of that was heard."""
+        if place.response_id != held.response_id:
+            return False
+        return bool(place.response_id) or (not held.heard and self._wire.REPEATS)
+
     def _heard_and_over(self, lane: str | None, line: bytes) -> list[Move]:
         held = self._open[lane]
-        follows = self._lanes is not None and self._lanes.FOLLOWS
-        heard = [Move(Step.HEAR, held.stream, lane, line)] if follows else []
+        heard = [Move(Step.HEAR, held.stream, lane, line)] if self._wire.FOLLOWS else []
         return [*heard, self._over(lane)]
 
     def _closed_with(self, place: Place, line: bytes) -> list[Move]:
@@ -230,9 +235,10 @@ class Router:
 
     def _is_again(self, name: str) -> bool:
         """Was a message of this name heard before? The last ones are remembered."""
-        if name in self._names or len(name) > self._limits.id:  # too long to be kept
-            return name in self._names
-        self._names[name] = None
+        if name in self._names:
+            return True
+        if len(name) <= self._limits.id:  # else it is too long to be kept
+            self._names[name] = None
         if len(self._names) > _REMEMBERED:
             del self._names[next(iter(self._names))]
         return False

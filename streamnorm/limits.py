@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     id: int = 256
     depth: int = 128  # nesting of arguments
     media: int = 64 * MIB  # bytes of one picture, or of one sound, all its pieces
+    held: int = 64 * MIB  # bytes that are not handed on before the end has come (``Passage``)
     # Of a session, whose connection many streams share:
     lanes: int = 256  # streams that are open at once
     unread: int = 64 * MIB  # bytes that came for streams whose readers have not taken them

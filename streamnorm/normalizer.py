@@ -21,6 +21,7 @@ import msgspec
 from . import providers
 from .core.calls import Calls
 from .core.cursor import At, Cursor, Seam
+from .core.marks import Marks
 from .core.mend import Halves
 from .core.mint import Mint
 from .core.parser import (
@@ -33,7 +34,16 @@ from .core.parser import (
     StreamOver,
 )
 from .errors import NoteRaised, UsageError
-from .events import BrokenReason, Event, Failed, FailedReason, Finish, FinishReason, StreamStart
+from .events import (
+    BrokenReason,
+    Event,
+    Failed,
+    FailedReason,
+    Finish,
+    FinishReason,
+    StreamStart,
+    ToolCallStart,
+)
 from .framing import CR, LF, Framer
 from .framing.sse import SSE, Uncut
 from .limits import LimitReached, Limits
@@ -64,6 +74,13 @@ class Normalizer:
     cursor of a stream that was cut: this one goes on where that one was, and tells nothing twice.
     """
 
+    # What few streams have stands here: Python finds the attributes of an object at once as long as
+    # it has fewer than thirty of its own, and takes a tenth longer for each frame if it has more.
+    _at: At | None = None  # the place of the last event, once the stream has ended
+    _seam: Seam | None = None  # to what came over a connection before this one
+    _packed: dict[str, str] | None = None  # payloads are put into these frames again
+    _skip_bad = False  # an event that is not JSON is left out
+
     def __init__(
         self,
         provider: str = "auto",
@@ -85,7 +102,8 @@ class Normalizer:
         self._scribe = Scribe(provider, strict=strict)
         self._calls = Calls(self._scribe, self._mint, self._limits)
         self._halves = Halves(self._scribe.note)
-        self._skip_bad = on_bad_event == "skip"
+        if on_bad_event == "skip":
+            self._skip_bad = True
         self._opening = Opening(
             provider, self._calls, self._scribe, self._limits.frame_bytes
         )  # asked until the stream has started
@@ -109,9 +127,6 @@ class Normalizer:
         self._end = b""  # what ended it; nothing unless the next frame begins with the next chunk
         self._latest: list[bytes] = []  # the frames of the last chunk …
         self._latest_cut = b""  # … and what was cut off each
-        self._at: At | None = None  # the place of the last event, once the stream has ended
-        self._seam: Seam | None = None  # to what came over a connection before this one
-        self._packed: dict[str, str] | None = None  # payloads are put into these frames again
         if cursor is not None:
             self._go_on_after(cursor)
 
@@ -134,6 +149,35 @@ class Normalizer:
     def frames(self) -> int:
         """How many frames were read."""
         return self._frames
+
+    @property
+    def latest_frames(self) -> int:
+        """How many frames ended in the last chunk, those behind the end of the stream too."""
+        marks = self._calls.marks
+        return len(self._latest) if marks.behind_end is None else marks.in_last_chunk
+
+    @property
+    def heading(self) -> Heading:
+        """Model and response id, as far as the stream has told them."""
+        return self._opening.heading
+
+    @property
+    def marks(self) -> Marks:
+        """Where in the last chunk a client may run a call, and where the stream ended, in frames."""
+        return self._calls.marks
+
+    @property
+    def hesitates(self) -> bool:
+        """Has a call begun of which nothing is told yet?"""
+        return any(not call.started for call in self._calls.unfinished())
+
+    def is_odd(self, start: ToolCallStart) -> bool:
+        """Has a call that begins so another id or place than its wire should have given it?"""
+        return self._calls.is_odd(start.call, start.id)
+
+    def watch(self) -> None:
+        """The ``marks`` are to say, too, when the text of a call may be taken for whole."""
+        self._calls.watch()
 
     @property
     def cursor(self) -> str | None:
@@ -165,7 +209,8 @@ class Normalizer:
         self._left = left = self._left - len(chunk)
         if type(chunk) is not bytes:  # others do not give themselves back where nothing is cut
             chunk = bytes(chunk)
-        data = chunk.removeprefix(self._head)
+        alone = self._alone
+        data = chunk.removeprefix(self._head if alone is None else self._lead)
         # The short way: exactly one frame that begins and ends as the one before it.
         if data is not chunk:
             line = data.removesuffix(self._end)
@@ -177,13 +222,18 @@ class Normalizer:
                 and not self._calls.mended
                 and not self._ended
             ):
-                decode = self._decode
+                decode = self._decode  # bound first: CPython is slow to call an attribute
                 try:
-                    payload = decode(b"{" + line if self._envelope else line)
+                    if alone is None:
+                        payload = decode(b"{" + line if self._envelope else line)
+                    else:
+                        payload = alone(iter((line,)), self._envelope, out)
                 except UNREADABLE:
                     return self._feed(chunk, out)
                 self._frames += 1
                 self._latest, self._latest_cut = [chunk], b""
+                if payload is None:
+                    return out
                 try:
                     self._kinds[type(payload)](self._parser, payload, out)
                 except _STOPS as error:
@@ -204,14 +254,14 @@ class Normalizer:
         if framer is None or self._left < 0 or not self._calm:
             return self._feed_slowly(chunk, out)
         if (sse := self._sse) is not None:
-            lines = sse.run(chunk, self._lead)
+            lead = self._lead
+            lines = sse.run(chunk, lead)
             if lines is not None:
                 self._end = sse.end
-                if not self._ended:
-                    self._take_run(lines, out)
-                else:
-                    self._after_end([_whole(line, self._lead) for line in lines])
-                return out
+                if self._ended:
+                    self._after_end([_whole(line, lead) for line in lines])
+                    return out
+                return self._take_run(lines, lead, out)
             blocks = sse.feed(chunk)
             self._end = sse.end
         else:
@@ -266,7 +316,7 @@ class Normalizer:
         """One decoded payload, such as an SDK object's dict."""
         from .text.written import json_bytes  # here, as bytes never need it
 
-        if self._framer is None and len(payload) == 1 and self._packed is None:
+        if self._framer is None and len(payload) == 1:
             self._packed = providers.frames_around(payload, self.provider)
         try:
             if self._packed is not None:
@@ -361,6 +411,11 @@ class Normalizer:
         places = (self._parser.place_of(data) for data in datas if data)
         return next((place for place in places if place is not None), at)
 
+    def place_of(self, frame: bytes) -> At | None:
+        """Where a frame of this stream says that it is, on a wire that can be resumed."""
+        data = self._framer.read(frame).data if self._framer is not None else None
+        return self._parser.place_of(data) if data else None
+
     def _came_before(self, block: bytes) -> bool:
         """Behind a seam: was it heard over the connection before this one?"""
         assert self._framer is not None
@@ -406,7 +461,7 @@ class Normalizer:
         if self._ended:
             return self._after_end(blocks)
         self._latest, self._latest_cut = blocks, b""
-        unread = iter(blocks)
+        self._calls.marks.unread = unread = iter(blocks)
         before = self._frames
         self._frames += len(blocks)
         try:
@@ -417,32 +472,38 @@ class Normalizer:
         except _STOPS as error:
             self._stop(error, out, unread)
 
-    def _take_run(self, lines: list[bytes], out: list[Event]) -> None:
+    def _take_run(self, lines: list[bytes], lead: bytes, out: list[Event]) -> list[Event]:
         """What stands behind the one head that was cut off all these frames in, events out."""
-        self._latest, self._latest_cut = lines, self._lead
+        self._latest, self._latest_cut = lines, lead
         self._frames = frames = self._frames + len(lines)
-        unread = iter(lines)
-        run = self._parser.run
+        calls = self._calls
+        calls.marks.unread = unread = iter(lines)
         try:
-            if self._left < self._long or frames > self._limits.frames:
+            if self._left < self._near and self._is_due(frames - len(lines), frames):
                 self._read_carefully(
                     unread, frames - len(lines), out,
                     lambda some, out: self._read_run(some, unread, lines, out),
                 )  # fmt: skip
-            elif run is None or self._calls.mended:
-                self._read_run(unread, unread, lines, out)
-            else:  # as in ``_read_run``, which goes on if not all are as usual
+                return out
+            if (run := self._run) is not None and not calls.mended:
+                # as in ``_read_run``, which goes on if not all are as usual
                 try:
                     payload = run(unread, self._envelope, out)
                 except UNREADABLE:
                     self._read_odd(unread, lines, out)
                 else:
                     if payload is None:
-                        return
+                        return out
                     self._kinds[type(payload)](self._parser, payload, out)
-                self._read_run(unread, unread, lines, out)
+            self._read_run(unread, unread, lines, out)
         except _STOPS as error:
-            self._stop(error, out, unread, self._lead)
+            self._stop(error, out, unread, lead)
+        return out
+
+    def _is_due(self, before: int, frames: int) -> bool:
+        """Is a limit to be looked at among the frames from ``before`` on?"""
+        measured = self._left < self._long and frames // MEASURE_EVERY != before // MEASURE_EVERY
+        return measured or frames > self._limits.frames
 
     def _stop(
         self, error: Exception, out: list[Event], unread: Iterable[bytes] = (), cut: bytes = b""
@@ -450,6 +511,9 @@ class Normalizer:
         """A frame ended the stream. Under ``strict`` a note may end it anywhere."""
         rest = list(unread)
         self._latest = self._latest[: len(self._latest) - len(rest)]
+        marks = self._calls.marks
+        marks.unread, marks.behind_end = iter(range(len(rest))), len(rest)
+        marks.in_last_chunk = len(self._latest) + len(rest)
         try:
             self._end_by(error, out)
         except NoteRaised as raised:
@@ -492,7 +556,7 @@ class Normalizer:
     ) -> None:
         """The hot loop over ``some`` of the payloads that are ``unread``; ``lines`` are all of them as
         they came. The wire's own loop gives back any payload that is not the usual one."""
-        parser, kinds, calls, run = self._parser, self._kinds, self._calls, self._parser.run
+        parser, kinds, calls, run = self._parser, self._kinds, self._calls, self._run
         envelope = self._envelope
         while run is not None and not calls.mended:
             try:
@@ -615,6 +679,8 @@ class Normalizer:
             self._scribe.note("wire.keepalive")
         if fields.data is None:
             self._blank += 1
+            if fields.event:
+                self._parser.hear_no_data(fields.event)
         try:
             if fields.strays:
                 self._hear_strays(block, fields.strays, out)
@@ -622,6 +688,8 @@ class Normalizer:
                 self._scribe.note("wire.error_field")
                 self._parser.hear(b'{"error":' + _as_json(fields.error) + b"}", "", out)
             if fields.data is not None:
+                if fields.id:
+                    self._parser.hear_id(fields.id)
                 self._parser.hear(fields.data, fields.event, out)
         except NotJson as error:
             self._bad_event(fields.data or b"", str(error), out)
@@ -674,6 +742,8 @@ class Normalizer:
     def _speak(self, parser: Parser) -> None:
         """This is the wire, as far as is known."""
         self._parser, self._decode, self._kinds = parser, parser.decode, parser.KINDS
+        self._run = parser.run
+        self._alone = parser.run if parser.RUNS_ALONE else None
 
     def _tell(self, events: list[Event], out: list[Event]) -> None:
         """These may be the first ones of all."""
@@ -773,12 +843,13 @@ class Normalizer:
 
     def _tell_end(self, out: list[Event], end: Finish | Failed, since: int) -> None:
         self._ended = True
+        self._calls.marks.quiet = False
         if self._started and (usage := self._parser.usage()) is not None:
             out.append(usage)
         out.append(end)
         if self._calls.mended:
             self._halves.mend(out, since)
-        if self._scribe.info_on or end.kind == "failed":
+        if self._scribe.is_on(INFO) or end.kind == "failed":
             self._summarize(end)
 
     def _after_end(self, blocks: list[bytes]) -> None:

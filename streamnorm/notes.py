@@ -46,6 +46,9 @@ NOTES: dict[str, Note] = {
     "call.id_conflated": Note(
         WARNING, "the wire gave no id of the call; another of the item serves", each=True
     ),
+    "call.retold": Note(
+        WARNING, "a client could not have told the call by its id or index; told under one of ours"
+    ),
     "call.name_invalid": Note(WARNING, "the name has characters that no tool name should have"),
     "call.name_joined": Note(INFO, "the name came in pieces; they were joined"),
     "call.name_changed": Note(
@@ -89,6 +92,7 @@ NOTES: dict[str, Note] = {
     "wire.bad_utf8": Note(WARNING, "bytes that are not UTF-8 were replaced"),
     "wire.half_character": Note(WARNING, "half of a surrogate pair that never met the other"),
     "wire.split_character": Note(INFO, "a surrogate pair was split over payloads; joined"),
+    "wire.no_data": Note(WARNING, "an event has a name and no data; it says nothing"),
     "wire.bad_event_skipped": Note(WARNING, "an event that is not JSON was skipped, as asked"),
     "wire.stray_line": Note(WARNING, "a line of an event is neither a field nor a comment"),
     "wire.error_field": Note(WARNING, "an error came as an SSE field instead of data"),
@@ -135,8 +139,6 @@ class Scribe:
         "response_id",
         "strict",
     )
-    debug_on: bool
-    info_on: bool
 
     def __init__(self, provider: str, *, strict: bool = False) -> None:
         self.provider = provider
@@ -146,14 +148,15 @@ class Scribe:
         self.frame: int | None = None
         self._heard: set[str] = set()
         self._logged: set[str] = set()  # while nobody listens
+        self.debug_on = False
+        self.info_on: bool | None = None  # nobody has asked yet
 
-    def __getattr__(self, name: str) -> bool:
-        """Which levels are on: asked when the first call begins, once."""
-        if name not in ("debug_on", "info_on"):
-            raise AttributeError(name)
-        self.debug_on = is_on(DEBUG)
-        self.info_on = self.debug_on or is_on(INFO)
-        return self.debug_on if name == "debug_on" else self.info_on
+    def is_on(self, level: int) -> bool:
+        """Would a line be heard? Of the levels of each call: asked when the first one begins, once."""
+        if self.info_on is None:
+            self.debug_on = is_on(DEBUG)
+            self.info_on = self.debug_on or is_on(INFO)
+        return self.debug_on if level == DEBUG else self.info_on
 
     def note(self, name: str, /, **facts: Any) -> None:
         """A tolerance happened. Counted, logged (the first of its name, or each), raised if strict."""

@@ -17,13 +17,31 @@ from .errors import EncodeError
 from .events import BrokenToolCall, ToolCall
 from .text.written import json_text
 
-__all__ = ["File", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of"]
+__all__ = [
+    "File", "Grammar", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of",
+]  # fmt: skip
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+TEXT_SCHEMA: dict[str, Any] = {
+    "type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
+    "additionalProperties": False,
+}  # fmt: skip
+Mode: TypeAlias = Literal["auto", "none", "required", "tool", "allowed"]
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
 
 
-class Tool(msgspec.Struct, frozen=True):
+class Grammar(msgspec.Struct, frozen=True):
+    """What the input of a text tool may be: a ``lark`` grammar or a ``regex``, as ``syntax`` says.
+
+    >>> Grammar("regex", "[0-9]+").definition
+    '[0-9]+'
+    """
+
+    syntax: str
+    definition: str
+
+
+class Tool(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A tool that the model may call.
 
     >>> Tool("weather", "Weather in a city", {"type": "object", "properties": {"city": {"type": "string"}}}).name
@@ -31,7 +49,9 @@ class Tool(msgspec.Struct, frozen=True):
 
     ``native`` holds a provider's own declaration of a tool that it runs itself; it is passed on to
     that provider as it is and left out for every other. ``mcp_server`` is the MCP server of a tool that
-    has one.
+    has one. ``text`` says that its input is plain text, of that ``grammar`` (see ``of_text``).
+    ``namespace`` is the one it stands in, and its name begins with that. ``extra`` holds what a
+    provider's declaration says beside all this, and goes back to that provider alone.
     """
 
     name: str
@@ -40,6 +60,11 @@ class Tool(msgspec.Struct, frozen=True):
     strict: bool | None = None
     native: dict[str, dict[str, Any]] = {}
     mcp_server: str | None = None
+    text: bool = False
+    grammar: Grammar | None = None
+    namespace: str | None = None
+    namespace_description: str = ""
+    extra: dict[str, dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not isinstance(self.description, str):
@@ -79,7 +104,7 @@ class Tool(msgspec.Struct, frozen=True):
         ...     city: str
         >>> Tool.from_model(Trip)
         Tool(name='Trip', description='Book a trip.', schema={'type': 'object', \
-'properties': {'city': {'type': 'string'}}, 'required': ['city']}, strict=None, native={}, mcp_server=None)
+'properties': {'city': {'type': 'string'}}, 'required': ['city']})
         """
         if not hasattr(model, "__name__"):
             raise EncodeError(
@@ -104,6 +129,17 @@ class Tool(msgspec.Struct, frozen=True):
         return cls(name, native={provider: declaration})
 
     @classmethod
+    def of_text(
+        cls, name: str, description: str = "", grammar: Grammar | None = None, **more: Any
+    ) -> Tool:
+        """A tool whose input is plain text. Its calls have the arguments ``{"input": text}``.
+
+        >>> Tool.of_text("apply_patch", "Edit files").schema["required"]
+        ['input']
+        """
+        return cls(name, description, dict(TEXT_SCHEMA), text=True, grammar=grammar, **more)
+
+    @classmethod
     def mcp(
         cls, server: str, tool: str, description: str = "", schema: dict[str, Any] | None = None
     ) -> Tool:
@@ -118,12 +154,30 @@ class Tool(msgspec.Struct, frozen=True):
 
     @property
     def own_name(self) -> str:
-        """The name by which its MCP server knows it.
+        """The name by which its MCP server, or its namespace, knows it.
 
         >>> Tool.mcp("github", "create_issue").own_name
         'create_issue'
         """
-        return self.name.removeprefix(f"{self.mcp_server}__") if self.mcp_server else self.name
+        within = self.mcp_server or self.namespace
+        return self.name.removeprefix(f"{within}__") if within else self.name
+
+    @property
+    def as_function(self) -> Tool:
+        """A text tool for a wire that has none: a function of one text. Any other as it is.
+
+        >>> Tool.of_text("calc", "Reckons", Grammar("regex", "[0-9+]+")).as_function.description
+        'Reckons\\n\\nThe input follows this regex:\\n[0-9+]+'
+        """
+        if not self.text:
+            return self
+        told = [self.description] if self.description else []
+        if self.grammar is not None:
+            kind = "regex" if self.grammar.syntax == "regex" else f"{self.grammar.syntax} grammar"
+            told.append(f"The input follows this {kind}:\n{self.grammar.definition}")
+        return msgspec.structs.replace(
+            self, description="\n\n".join(told), text=False, grammar=None
+        )
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -136,9 +190,17 @@ class ToolChoice(msgspec.Struct, frozen=True):
     ToolChoice(mode='tool', names=('weather',), parallel=True)
     """
 
-    mode: Literal["auto", "none", "required", "tool", "allowed"] = "auto"
+    mode: Mode = "auto"
     names: tuple[str, ...] = ()
     parallel: bool = True
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if not isinstance(name, str):
+                raise EncodeError(
+                    'a choice is "auto", "none", "required", the name of a tool, or a list of names, '
+                    f"not {name!r}"
+                )
 
     @classmethod
     def of(cls, choice: ToolChoice | str | Iterable[str] | None) -> ToolChoice:
@@ -151,13 +213,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
             if choice == "any":
                 return cls("required")
             return cls(choice) if choice in ("auto", "none", "required") else cls("tool", (choice,))  # type: ignore[arg-type]
-        names = tuple(choice) if isinstance(choice, Iterable) else (choice,)
-        if not all(isinstance(name, str) for name in names):
-            raise EncodeError(
-                'a choice is "auto", "none", "required", the name of a tool, or a list of names, not '
-                f"{choice!r}"
-            )
-        return cls("allowed", names)
+        return cls("allowed", tuple(choice) if isinstance(choice, Iterable) else (choice,))
 
 
 class File(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):

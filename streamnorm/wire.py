@@ -11,9 +11,11 @@ the report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
+
+import msgspec
 
 from .conversation import Conversation, Turn
 from .encoding import plan
@@ -27,10 +29,11 @@ from .encoding.pairs import ORPHANS, Orphans, Repair
 from .encoding.plan import Prepared
 from .encoding.repair import Repaired, repaired
 from .encoding.schemas import Dropped
-from .encoding.server import Server
+from .encoding.server import Served, Server, ServerOptions
 from .errors import EncodeError, UnknownProvider, UsageError
 from .events import Event, ToolCall
 from .notes import WARNING, Scribe
+from .options import RequestOptions
 from .providers import AUTO, PROVIDERS, Provider, provider_row
 from .tools import Tool, ToolChoice, ToolResult
 
@@ -69,8 +72,15 @@ def messages_of(name: str, body: Any) -> tuple[str, Messages]:
     'gemini'
     """
     row = _guessed(body) if name == AUTO else provider_row(name)
-    wires = [_messages(row), *(_messages(provider_row(wire)) for wire in row.also)]
-    return row.name, max(wires, key=lambda messages: messages.likeness(body))
+    return row.name, wire_of(row.name, body)[1]
+
+
+def wire_of(name: str, body: Any) -> tuple[str, Messages]:
+    """As ``messages_of``, but of the wires that one provider speaks the name of the one it is."""
+    row = _guessed(body) if name == AUTO else provider_row(name)
+    rows = [row, *map(provider_row, row.also)]
+    wires = [(wire.name, _messages(wire)) for wire in rows]
+    return max(wires, key=lambda wire: wire[1].likeness(body))
 
 
 def _guessed(body: Any) -> Provider:
@@ -93,7 +103,7 @@ def _messages(row: Provider) -> Messages:
         raise EncodeError(
             f"requests to {row.name} cannot be read back or repaired: its row names no messages"
         )
-    return row.part("messages", Messages)(row.container)
+    return row.part("messages", Messages)(row.container, row.name)
 
 
 class Wire:
@@ -195,11 +205,13 @@ class Wire:
         model: str | None = None,
         max_tokens: int | None = None,
         *,
-        stream: bool = True,
+        settings: RequestOptions | None = None,
+        stream: bool | None = None,
         reasoning: Literal["own", "text", "none"] = "own",
-        images: Literal["native", "summary", "user"] = "native",
+        images: Literal["native", "summary", "user", "shown"] = "native",
         sdk_types: bool = False,
         orphans: Orphans = ORPHANS,
+        unsaid: Literal["raise", "report"] = "raise",
         **extra: Any,
     ) -> Prepared:
         """The body, and a report of what could not be said in it as it was.
@@ -207,25 +219,30 @@ class Wire:
         ``reasoning``: sent to the provider that thought it (``own``), to others as ``text``, or to
         nobody (``none``). ``images``: media in results are sent in them where the wire and the model
         take them and described elsewhere (``native``), described everywhere (``summary``), or
-        described and the pictures follow in a message of the ``user``. ``sdk_types`` leaves out what
+        described and the pictures follow in a message of the ``user``; ``shown`` is native where that
+        can be, and else the user's. ``sdk_types`` leaves out what
         the provider wants but its own SDK has no field for. ``orphans``: a call without its
         result is answered with a neutral ``error``, left out (``drop``), or refused (``raise``); it
-        is a warning in the log, too, and the stored conversation stays as it is. ``extra`` is added
-        to the body; a name that is nearly one of these options is refused.
+        is a warning in the log, too, and the stored conversation stays as it is. ``settings`` say
+        how to answer, in no provider's words; ``model``, ``max_tokens`` and ``stream`` go before
+        what they say. ``unsaid``: a choice of tools that this wire has no word for is refused
+        (``raise``) or left out with a row (``report``). ``extra`` is added to the body as it is; a
+        name that is nearly one of these options is refused.
 
         >>> provider("gemini").prepare(Conversation().user("Hello"), system="Be brief").body
         {'contents': [{'role': 'user', 'parts': [{'text': 'Hello'}]}], \
 'systemInstruction': {'parts': [{'text': 'Be brief'}]}}
         """
         check_extra(extra, _OWN)
+        wanted = _settled(settings, model=model, max_tokens=max_tokens, stream=stream)
         encoder = self._new(
-            reasoning=reasoning, images=images, model=model, max_tokens=max_tokens, stream=stream,
-            sdk_types=sdk_types,
+            reasoning=reasoning, images=images, model=wanted.model, max_tokens=wanted.max_tokens,
+            stream=wanted.stream, sdk_types=sdk_types, unsaid=unsaid,
         )  # fmt: skip
         talk, report = answered(_conversation(conversation), orphans=orphans)
         prepared = plan.prepare(
             encoder, self.names, talk,
-            tools=self._known(tools or ()), system=system,
+            tools=self._known(tools or ()), system=system, settings=wanted,
             choice=None if tool_choice is None else ToolChoice.of(tool_choice),
         )  # fmt: skip
         mended = [self._told(row) for row in report]
@@ -271,20 +288,36 @@ class Wire:
         """
         return self._row.path.format(model=model)
 
-    def serve(self, events: Iterable[Event], *, whole: bool = False) -> Iterator[bytes]:
+    def serve(
+        self,
+        events: Iterable[Event] | AsyncIterable[Event],
+        **options: Unpack[ServerOptions],
+    ) -> Served:
         """Events as this provider would stream them, so that a client of it can read any stream.
 
-        ``whole=True`` holds each call back until it is complete. A call that broke never reaches
-        the client as a whole one.
+        For ``for``, or ``async for`` if the events come so. A call that broke never reaches the
+        client as a whole one. ``whole=True`` holds each call back until it is complete;
+        ``release="end"`` holds back what would make a client run it until the answer has ended
+        normally. The other options are those of ``ServerOptions``.
 
         >>> from streamnorm.events import Finish, TextDelta
         >>> b"".join(provider("openai_chat").serve([TextDelta("Hi"), Finish("stop")])).count(b"data:")
         4
         """
+        return Served(self.server(**options), events)
+
+    def server(self, **options: Unpack[ServerOptions]) -> Server:
+        """The same without any waiting: ``tell`` it each event, and its bytes are to be sent.
+
+        >>> from streamnorm.events import TextDelta
+        >>> server = provider("anthropic").server(release="end", model="m")
+        >>> server.tell(TextDelta("Hi")).count(b"event:"), server.end().count(b"event: error")
+        (3, 1)
+        """
         if self._row.server is None:
             able = ", ".join(name for name, row in PROVIDERS.items() if row.server)
             raise EncodeError(f"{self.name} cannot be served; serve one of {able}")
-        return self._row.part("server", Server)(whole=whole).serve(events)
+        return self._row.part("server", Server)(**options)
 
     def _told(self, row: Repair) -> Dropped:
         """A row of the report; logged, too, as whoever calls ``request`` sees no report."""
@@ -326,6 +359,15 @@ class Wire:
 # The names of ``prepare``'s own options, which no field of a body may be mistaken for.
 _NO_OPTIONS = ("conversation", "extra", "return")
 _OWN = tuple(name for name in Wire.prepare.__annotations__ if name not in _NO_OPTIONS)
+
+
+def _settled(settings: RequestOptions | None, **wishes: Any) -> RequestOptions:
+    """The settings with what was wished beside them. A request asks for a stream unless it says so."""
+    if settings is not None and not isinstance(settings, RequestOptions):
+        raise UsageError(f"settings are RequestOptions, not {type(settings).__name__}")
+    said = {name: wish for name, wish in wishes.items() if wish is not None}
+    wanted = msgspec.structs.replace(settings or RequestOptions(), **said)
+    return wanted if wanted.stream is not None else msgspec.structs.replace(wanted, stream=True)
 
 
 def _conversation(said: Conversation | Iterable[Turn]) -> Conversation:

@@ -6,13 +6,16 @@ are the same. STREAMNORM_TESTS=all says which of the two it is.
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
 import logging
 import os
 import random
+import re
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,14 +32,20 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ROOT / "recordings"
 T = TypeVar("T")
 ALL = os.environ.get("STREAMNORM_TESTS") == "all"
+CUTS = 120 if ALL else 30  # of each take, where cuts are tried
 LIMIT = 120  # seconds for one test, on a busy machine as well
 SEED = "tests"  # what minted ids are made from, so that two runs can be compared
+
+# The servers of the tests are on this machine and speak plain HTTP. A client that reads the certificates
+# of the whole world takes 25 ms to make, and thousands are made: here it finds none to read.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")
 
 # Deterministic (the same examples on every machine); HYPOTHESIS_PROFILE=thorough looks further, and
 # elsewhere every time.
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 settings.register_profile(
-    "quick", max_examples=100 if ALL else 20, derandomize=True, database=None, deadline=None, print_blob=True,
+    "quick", max_examples=60 if ALL else 12, derandomize=True, database=None, deadline=None, print_blob=True,
     suppress_health_check=_CALM,
 )  # fmt: skip
 settings.register_profile(
@@ -61,6 +70,12 @@ def some(things: Iterable[T], count: int) -> list[T]:
     return [every[at] for at in [0, *sorted(inner), len(every) - 1]]
 
 
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no test that asks for a garbage collection walks through it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """No test takes longer than ``LIMIT``: then it fails, wherever it is."""
@@ -77,6 +92,24 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def once(make: Callable[..., T]) -> Callable[..., T]:
+    """What takes long and is looked at by many tests: made once for each of its arguments. Where that
+    failed, or took too long, it is not tried again for every test."""
+    made: dict[Any, T] = {}
+    tried: set[Any] = set()
+
+    @functools.wraps(make)
+    def asked(*args: Any) -> T:
+        if args not in made:
+            if args in tried:
+                pytest.fail(f"{make.__name__}{args} failed for the first test that asked")
+            tried.add(args)
+            made[args] = make(*args)
+        return made[args]
+
+    return asked
 
 
 # The providers that call tools: most tests are about those.
@@ -180,6 +213,21 @@ def traced(provider: str, body: bytes, **options: Any) -> tuple[list[Event], Nor
 def noted(pipe: Normalizer) -> dict[str, int]:
     """The notes of a pipe. What follows the end is counted by chunk: nobody need read on."""
     return {name: n for name, n in pipe.notes.items() if name != "stream.after_end"}
+
+
+def cuts_of(body: bytes, name: str, *, every: int = 0) -> list[int]:
+    """Where to cut a stream: most of them around the borders of its events, the others anywhere. The same
+    for the same name. In ``make test-all`` a body of less than ``every`` bytes is cut at each of them, and
+    a longer one around each border."""
+    if ALL and len(body) < every:
+        return list(range(len(body)))
+    dice, near = random.Random(name), set[int]()
+    for border in re.finditer(rb"\n\n|\r\n\r\n|\r\r|\}[\n,\r]", body):
+        near.update(range(max(0, border.start() - 2), min(len(body), border.end() + 3)))
+    most = len(near) if ALL and every else CUTS * 2 // 3
+    cuts = {0, len(body) - 1, *dice.sample(sorted(near), min(len(near), most))}
+    cuts.update(dice.sample(range(len(body)), min(len(body), CUTS - CUTS * 2 // 3)))
+    return sorted(cuts)
 
 
 def frames_of(body: bytes) -> list[bytes]:

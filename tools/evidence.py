@@ -34,19 +34,45 @@ the reason and what was heard of it.
 - **Nothing of it may be missing**: a payload or field that could not be read and may have belonged to a
   call, a fragment of a wrong type or without a call, a hole in the wire's own numbering and a replaced
   character put the calls in doubt whose place they name, else all that are open: reason `conflict`. A
-  piece that names two calls, one by its index and one by its id, puts both in doubt. Only
+  piece that names two calls, one by its index and one by its id, puts both in doubt, and so does a field that
+  is said twice, and differently, in a payload that begins or states a call (see below). Only
   a copy of the whole text that the wire states itself takes the doubt away, from its own call.
 - **The wire does not contradict itself**: an item that says incomplete or failed, a final list without
   it, another whole text, another name, another start in its place. Two that may be one are never both
   told: an item that is added again after it was told is the same item, and a Chat message that says a call in
   `function_call` and in `tool_calls` says one call (`call.said_twice`); where the two differ, the old field's
-  is broken.
+  is broken. A call that was told and is said once more, under its id and in its place (Gemini and Ollama,
+  which have no places: in another payload), is the same call (`call.start_repeated`); said otherwise, it is a
+  `BrokenToolCall`. So is a copy of a Responses item that says something else than was told, in the final
+  response or before it; what the provider runs may know more of its input by then, which is a note. The same id
+  in another place is another call, with an id of its own.
 - **The turn did not fail under it**: a failing word or an error, at the top, in a choice or in a delta,
   also before the end mark. A word that we do not know ends the turn as `Finish("other")`, on which no call
-  without its own closing mark is whole. A call that was told when it closed stays told; `Failed` after it
-  says that the turn is void.
+  without its own closing mark is whole. The first word that is not normal stands, whatever is said after it;
+  only Chat lets a word that nobody knows give way, as some say one on every chunk. A call that was told when
+  it closed stays told; `Failed` after it says that the turn is void.
 - **Tools whose input is text** have no closing brace: only the closing mark counts, or the normal end of
   the turn where nothing closes calls; never the look of the text.
+
+**Kinds of payloads that we do not know.** One that names the place of a call, or has words that only calls
+have, puts that call in doubt. One that names no place may be new, and no loss, or the damaged piece of a
+call. It puts the calls in doubt that go on at that moment (begun, not closed, no whole object yet) if it
+brings a text in a field that the wire does not have elsewhere, since only a text can have been theirs. Numbers,
+a bare kind, and whatever calls itself a ping, a keep-alive or a heartbeat do not. So a new kind of event that
+comes between calls, or says no text, breaks nothing; one that brings text into the midst of a call breaks it
+on wires that never state a text again (Anthropic, Chat, Cohere, Bedrock), and nothing on Responses, where the
+item states it. An event that has a name and no data is ignored, as the specification wants it, with a note
+(`wire.no_data`); if its kind is one of the wire's, and has fields, it has lost them, and the calls that go on
+are in doubt.
+
+**Words of a call where none belong.** A field that we do not know, and that has a name which only calls have
+(`arguments` beside a function, `tool_calls` at the top), or a text in an entry of a call that has no function,
+is a piece that was moved: a loss. So is a piece of a call that says nothing, not even an empty text, in the
+midst of a text, one in a choice that has no call, and one behind the whole object of another call.
+
+**Fields said twice.** JSON leaves open which counts, and the reader sees the last. Where a payload is read off the
+hot path, in a block of Anthropic that begins a call and in an item of Responses, all fields are counted, and two
+that differ are a loss. In the usual payloads of other wires they are not: that would take a look at each.
 
 Ids: the wire's own id of a call beats another identifier of its item, and that beats one that is minted,
 whenever it comes before the call is told; one place is one call, whatever ids it is given.

@@ -5,8 +5,9 @@
     STREAMNORM_AGENTS=DIR                     where the two programs are: DIR/node_modules/.bin
 
 In come scenes: what the model answers, one script per request. Out go the lines that the program
-printed and those of the sessions that it saved, without the names of places. Rule: nothing leaves the
-machine. A program runs in a network of its own, in which there is nothing but the server.
+printed, those of the sessions that it saved and the requests that it sent, without the names of places.
+Rule: nothing leaves the machine. A program runs in a network of its own, in which there is nothing but
+the server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from typing import Any, NamedTuple
 
 from streamnorm.testing import Script, call, cut, error, say, script, think, turns
 
-__all__ = ["AGENTS", "SCENES", "Scene", "main", "programs_here", "run_scenes"]
+__all__ = [
+    "AGENTS", "ROOT", "SCENES", "Scene", "alone", "bring_up", "main", "programs_here", "run_scenes",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENTS = "STREAMNORM_AGENTS"
@@ -50,7 +53,7 @@ class Scene(NamedTuple):
     saved: dict[str, str] = {}  # takes of what it saved: name -> what that proves
     partial: bool = False  # of Claude Code: with partial messages
     more: tuple[str, ...] = ()  # questions that follow in the same session
-    websocket: bool = False  # the scripted one; what was asked on it is told, and no take is kept
+    websocket: bool = False  # the scripted one; no take is kept
 
 
 def _bash(command: str) -> Any:
@@ -125,6 +128,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.provider, self._lock = provider, threading.Lock()
         self._answers = iter(turns(*answers).scripts)
+        self.asked: list[dict[str, Any]] = []  # the bodies of all requests
 
     @property
     def url(self) -> str:
@@ -133,6 +137,7 @@ class _Server(ThreadingHTTPServer):
     def answer(self, body: dict[str, Any]) -> Script:
         """The next one; a request without tools is the program's own, for a title."""
         with self._lock:
+            self.asked.append(body)
             last = script(say("That is all."))
             return next(self._answers, last) if body.get("tools") else script(say("A title."))
 
@@ -202,10 +207,13 @@ def _play(scene: Scene, bin: Path) -> Printed:
         server = _Server(wire, scene.answers)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            return play(scene, bin, home, server.url)
+            printed = play(scene, bin, home, server.url)
         finally:
             server.shutdown()
             server.server_close()
+        asked = "\n".join(map(json.dumps, server.asked))
+        printed.takes[f"{scene.name}_asked"] = _lines(asked, home, server.url)
+        return printed
 
 
 def _run(command: list[str], home: Path, env: dict[str, str]) -> tuple[str, int, str]:
@@ -293,7 +301,13 @@ def _shortened(value: Any) -> Any:
 # --- a network of its own -------------------------------------------------------------------------
 
 
-def _alone() -> None:
+def alone() -> list[str]:
+    """What a command begins with that is to run in a network of its own."""
+    unshare = shutil.which("unshare") or "unshare"
+    return [unshare, "-n"] if os.geteuid() == 0 else [unshare, "-rn"]
+
+
+def bring_up() -> None:
     """In a new network nothing is up, the loopback interface included."""
     flags = struct.pack("16sh22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -302,9 +316,7 @@ def _alone() -> None:
 
 def run_scenes(out: Path, names: list[str], timeout: float = 110) -> None:
     """Play scenes in a network of their own; each take goes to ``out/<program>/<name>.jsonl``."""
-    unshare = shutil.which("unshare") or "unshare"
-    alone = [unshare, "-n"] if os.geteuid() == 0 else [unshare, "-rn"]
-    command = [*alone, sys.executable, "-m", __spec__.name, "--alone", "--out", str(out), *names]
+    command = [*alone(), sys.executable, "-m", __spec__.name, "--alone", "--out", str(out), *names]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(command, cwd=ROOT, env=env, check=True, timeout=timeout)
 
@@ -351,7 +363,7 @@ def main(argv: list[str] | None = None) -> int:
             if options.write:
                 _write(out, ROOT / "recordings")
         return 0
-    _alone()
+    bring_up()
     for scene in SCENES:
         if options.names and scene.name not in options.names:
             continue

@@ -34,25 +34,25 @@ class Room(NamedTuple):
 ROOMS = (
     Room("text", ". written media balance exact canonical halves shown",
          "characters", "exact values, canonical forms, safe text"),
-    Room("", "events errors limits notes tools fold conversation",
+    Room("", "events errors limits notes tools options fold conversation",
          "", "the values that users hold"),
-    Room("framing", ". sse json_array lines aws",
+    Room("framing", ". sse json_array lines aws borders",
          "bytes in any chunking", "frames"),
-    Room("core", ". cursor mint calls mend stencil even media parser lanes complete row",
+    Room("core", ". cursor mint marks copies calls mend stencil even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
-    Room("encoding", ". ids names schemas pairs mending steps teller encoder extra declare plan server "
-         "messages repair",
+    Room("encoding", ". ids names schemas fields pairs mending steps teller encoder extra declare plan envelope "
+         "socket server messages kept repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
     Room("providers", "plugins . detect",
          "a name, a payload, an address", "the row of a provider"),
-    Room("", "opening normalizer demultiplexer wire",
+    Room("", "opening normalizer demultiplexer wire request passage",
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
-    Room("edge", ". runtime sources refusals reading failures summary timer watch intake broadcast stream "
-         "connect replay messages session",
+    Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
+         "connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("", "sessions",
          "", "the public names of sessions"),
@@ -66,19 +66,23 @@ ROOMS = (
          "events", "what a page reads, and what it posts back"),
     Room("", "telemetry",
          "events", "spans and metrics"),
-    Room("testing", "http websocket script .",
+    Room("testing", "loopback http websocket script .",
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
-    Room("cli", "style log table view play providers replay demo inspect record repair watch serve . __main__",
+    Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client "
+         "case retelling wholes passing translating counting exchange sockets application .",
+         "requests of clients of any wire", "answers of any provider, in their words"),
+    Room("cli", "style log table view play providers replay demo inspect record repair watch serve gateway . "
+         "__main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),
 )
 # The files of every provider, from top to bottom: whatever else is there stands above its parser.
-PROVIDER = ("*", "parser", "encoder", "messages", "server", "script", ".")
+PROVIDER = ("*", "socket", "parser", "encoder", "messages", "server", "script", ".")
 # fmt: on
 
 # Who imports by a name that is computed, and why; elsewhere the name of a module stands in the code.
@@ -88,19 +92,22 @@ LOADERS = {
     "providers": "the row of a provider is read when that is asked for",
     "core.row": "the modules that a row names, its own or those of another package",
     "errors": "an extra is looked for by the name of its library",
-    "testing.http": "the client library that a test brings, httpx or one that is like it",
+    "edge.clients": "the client library that somebody brings, httpx or one that is like it",
 }
 # Who writes with msgspec, and what: typed values, and pieces of JSON that go on as they came.
 TYPED = {
     "tools": "writes nothing: asks whether there is half of a surrogate pair",
     "events": "events, which are structs",
     "conversation": "conversations, which are structs",
+    "gateway.asked": "requests of which one field is another, the others as they came",
+    "gateway.store": "what is known of a call, which is a struct",
     "core.even": "payloads of which one piece was made even, the others as they came",
     "providers.anthropic.parser": "a block that becomes a piece of a payload",
     "providers.bedrock.parser": "payloads of another wire, without what the service added",
     "providers.codex.parser": "items and their fields as they came",
     "providers.gemini.parser": "chunks with pieces as they came",
     "providers.openai_responses.items": "fields of an item as they came",
+    "providers.openai_responses.socket": "requests and payloads, their fields as they came",
     "text.written": "what orjson refuses",
 }
 _WRITERS = {"json.dump", "json.dumps", "json.JSONEncoder", "orjson.dumps"}

@@ -34,6 +34,7 @@ examples:
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
+  streamnorm gateway --to anthropic               one address for clients; no cut call ever runs
   streamnorm watch http://…/api/chat/c1/stream    follow a chat, also when the line is cut
 
 exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, inspect, providers, record, repair, replay, serve, watch
+    from . import demo, gateway, inspect, providers, record, repair, replay, serve, watch
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, record, inspect, repair, serve, watch, demo, providers):
+    for command in (replay, record, inspect, repair, serve, gateway, watch, demo, providers):
         command.add(commands)
     return parser
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..page.chat import Chats
 
-__all__ = ["add", "run"]
+__all__ = ["add", "bind", "run", "shown_host"]
 
 EXAMPLES = """\
 examples:
@@ -81,10 +81,10 @@ def run(args: argparse.Namespace) -> int:
 
     needs("starlette", "the page", extra="ui")
     needs("uvicorn", "the page", extra="ui")
-    bound = _bind(args.host, args.port)
+    bound = bind(args.host, args.port)
     try:
         server = _server(args)
-        url = f"http://{_shown(args.host)}:{bound.getsockname()[1]}/"
+        url = f"http://{shown_host(args.host)}:{bound.getsockname()[1]}/"
         print(f"streamnorm is at {url}  (Ctrl+C ends it)", flush=True)
         if args.open:
             import webbrowser
@@ -111,7 +111,7 @@ def _server(args: argparse.Namespace) -> uvicorn.Server:
         Takes(_folder(args.dir)),
         live=live_models(args.live, os.environ, TOOLS),
         chats=_chats(args.chats),
-        hosts=(ANY,) if open_to_all else (*LOCAL, _shown(args.host)),
+        hosts=(ANY,) if open_to_all else (*LOCAL, shown_host(args.host)),
         origins=args.allow_origin,
     )
     if open_to_all:
@@ -180,11 +180,12 @@ def _folder(given: str | None) -> Path | None:
     return folder
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, option: str = "--port") -> socket.socket:
+    """A socket that listens there, or an error that says what to pass instead."""
     from ..errors import UsageError
 
     if not 0 <= port < 65536:
-        raise UsageError(f"--port {port}: a number from 0 to 65535")
+        raise UsageError(f"{option} {port}: a number from 0 to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -195,10 +196,11 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.close()
         why = error.strerror or str(error)
         raise UsageError(
-            f"cannot listen on {host}:{port}: {why}. Name another one: --port 0 takes a free one"
+            f"cannot listen on {host}:{port}: {why}. Name another port with {option}: 0 takes a free one"
         ) from error
     return bound
 
 
-def _shown(host: str) -> str:
+def shown_host(host: str) -> str:
+    """A host as it stands in an address."""
     return f"[{host}]" if ":" in host else host

@@ -51,9 +51,11 @@ from ..notes import DEBUG, INFO, WARNING, Scribe, structure
 from ..text.balance import Balance
 from ..text.exact import Refused, parse
 from ..text.halves import has_half, join, joined
-from .mint import Mint
+from .copies import Copy, extends, same_value
+from .marks import Marks
+from .mint import PREFIX, Mint
 
-__all__ = ["FUNCTION", "TABLE", "Call", "Calls", "Evidence", "Kind", "State"]
+__all__ = ["ALL", "FUNCTION", "NORMAL", "TABLE", "Call", "Calls", "Evidence", "Kind", "State"]
 
 Out: TypeAlias = list[Event]
 Place: TypeAlias = tuple[
@@ -95,8 +97,9 @@ class Evidence(NamedTuple):
     told: str = ""  # when a call is told
 
 
-class Call(msgspec.Struct, eq=False):
-    """A call being told. Mutable and private; events are the values that leave."""
+class Call(msgspec.Struct, eq=False, gc=False):
+    """A call being told. Mutable and private; events are the values that leave. Nothing that it holds
+    can refer back to it."""
 
     ordinal: int
     choice: int
@@ -108,24 +111,29 @@ class Call(msgspec.Struct, eq=False):
     source: IdSource = "synthetic"
     name: str = ""
     started: bool = False
-    counted: tuple[int, int] = (0, 0)  # fragments and characters measured so far
+    # Fragments and characters measured so far; of one said all at once, the hash of its text, and its size.
+    counted: tuple[int, int] = (0, 0)
     fragments: list[str] = []
     minted: bool = False
     boundary: Boundary = "stated"
     echo: dict[str, Any] | None = None
+    given: str = ""  # what its start says of its text: it counts if no fragment follows
     taint: str = ""  # why something of it may be missing
     orphan: bool = False  # begun by text that said neither id nor name: it may be anybody's
-    denied: tuple[BrokenReason, str] | None = None  # what its item says against it
+    denied: tuple[BrokenReason, str] | None = None  # what its item says against it, or why it broke
     returned: dict[str, Any] | None = None  # what goes back even so, if the provider runs it
     renamed: bool = False  # another name came after it had started: it may be two calls
-    of_objects: bool = False  # its text came as objects, which add up
+    objects: int = 0  # its text came as objects, which add up: the fragments when the last one had
     stated: bool = False  # the wire has said the whole of its text
     filled: bool = False  # its text is such a copy, and no fragments
     rival: str | None = None  # a copy of the whole text that contradicts what is held
+    retold: Copy | None = None  # it was told, and is said once more in its place
     contradictions: int = 0
     latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
     judged: str | None = None  # its text when it was closed, if that was no object
     balance: Balance | None = None  # whether its text may be whole, once somebody has asked
+    reach: Balance | None = None  # … and whether a client may take it for that (``last``)
+    displaced: bool = False  # it began in the place of another, or in none
     fallback: str = ""  # the field that should have had its id, where another one serves
     seen: Any = None  # what brought it, for the log if its id is missing
     agent: str | None = None  # who calls, where there are several
@@ -155,22 +163,28 @@ class Calls:
         self.mended = False  # halves of characters may stand in the fragments
         self.closes = True  # this wire closes each call by a mark of its own
         self.unwraps = True  # arguments are text here, which some write as JSON once more
+        # The last characters of a piece that may make a text whole, where that is to be known.
+        self.last = ""
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
+        self.since = ALL  # calls from this one on are of the payload that is being read
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
         self._mint = mint
         self.limits = limits
+        self.marks = Marks()
         self._open: dict[int, Call] = {}  # not over yet, by ordinal
-        self._ids: dict[tuple[int, str], Call] = {}
+        self._ids: dict[str | Place, Call] = {}  # by ``_key``
+        # Calls said all at once under an id that was taken, by that and what they say.
+        self._doubles: dict[tuple[int, str | None, int], Call] = {}
 
     # --- finding --------------------------------------------------------------------------------
 
     def by_id(self, choice: int, wire_id: str) -> Call | None:
         """The call that the wire calls so."""
-        return self._ids.get((choice, wire_id))
+        return self._ids.get(_key(choice, wire_id))
 
     def unfinished(self, choice: int | None = None) -> list[Call]:
         """The calls that have not ended, in order."""
@@ -190,7 +204,7 @@ class Calls:
             raise LimitReached("calls", self.limits.calls)
         if len(self._open) >= self.limits.open_calls:
             raise LimitReached("open_calls", self.limits.open_calls)
-        known = self._ids.get((choice, id)) if id and self.closes and place is not None else None
+        known = self.by_id(choice, id) if id and self.closes and place is not None else None
         if known is not None and known.state < CLOSED:  # what is not closed cannot be another
             self.void(known, out)
         call = Call(len(self.all), choice, kind)
@@ -231,7 +245,7 @@ class Calls:
         if len(id) > self.limits.id:
             raise LimitReached("id", self.limits.id)
         if len(self._ids) < self.limits.calls * 2:
-            self._ids.setdefault((call.choice, id), call)
+            self._ids.setdefault(_key(call.choice, id), call)
         self._scribe.note("call.id_changed", call_id=call.id)
 
     def append(self, call: Call, text: str, out: Out) -> None:
@@ -239,6 +253,8 @@ class Calls:
         if call.state is OPEN:
             call.fragments.append(text)
             out.append(ToolCallDelta(call.ordinal, text, call.agent))
+            if text and text[-1] in self.last:
+                self._ripen_if_whole(call)
         else:
             TABLE["append", call.state](self, call, text, out)
 
@@ -254,46 +270,74 @@ class Calls:
         if call.state is OPEN:  # as append, one function call less
             call.fragments.append(text)
             out.append(ToolCallDelta(call.ordinal, text))
+            if text[-1] in self.last:
+                self._ripen_if_whole(call)
         else:
             TABLE["append", call.state](self, call, text, out)
 
     def settle(self, call: Call, text: str, out: Out) -> None:
         """The wire's own copy of the whole argument text."""
+        self._ripen(call)
         TABLE["settle", call.state](self, call, text, out)
+
+    def restate(self, call: Call, text: str, out: Out) -> None:
+        """As ``settle``; of a call that was told, a copy that says something else is broken. What the
+        provider runs may know more of its input when it is done."""
+        asked = call.contradictions
+        self.settle(call, text, out)
+        told = call.state is OVER and call.denied is None and call.retold is None
+        if not told or (asked, call.contradictions) != (0, 1):  # the first one is told
+            return
+        if call.kind.runs_on == "client" or not extends(text, call.raw):
+            self._break_copy(call, call.name, text, out)
 
     def is_whole(self, call: Call) -> bool:
         """Is its text one whole object by now? However often it is asked, the text is read once."""
+        if call.objects and call.objects == len(call.fragments):
+            return True
+        return self._balance(call).is_whole(call.fragments)
+
+    def _balance(self, call: Call) -> Balance:
         if call.balance is None:
             call.balance = Balance()
-        return call.balance.is_whole(call.fragments)
+        return call.balance
 
     def may_go_on(self, call: Call) -> bool:
         """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
-        if call.kind.key is not None or call.of_objects:
+        if call.kind.key is not None or call.objects:
             return True
         # Asked at every word for the end: a long text is not joined each time. What grew to {} is {}.
         return len(call.fragments) == 1 and self._size(call) <= 64 and call.raw.strip() == "{}"
 
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
-        call.fragments[:] = [text] if text else []
-        call.counted, call.balance = (0, 0), None
+        held = call.fragments if call.retold is None else call.retold.fragments
+        held[:] = [text] if text else []
+        call.counted, call.balance, call.reach = (0, 0), None, None
 
     def merge_object(self, call: Call, text: str, out: Out) -> None:
         """One more object of arguments for the same call: keys are added, never lost."""
-        held = call.raw
-        if not held:
-            call.of_objects = True
-            return self.append(call, text, out)
-        if held == text:
+        fragments = call.fragments
+        if not fragments or call.state >= CLOSED:
+            self.append(call, text, out)
+            call.objects = len(fragments)  # one, unless it came too late
+            return None
+        size = self._size(call)
+        if size == len(text) and call.raw == text:
             return self._scribe.note("args.repeated", call_id=call.id)
-        if not call.of_objects:
+        if not call.objects:
             return self.taint(call, "an object came between the fragments of its arguments")
-        stem, inner = held.rstrip()[:-1], text.strip()[1:-1].strip()
-        if inner:
-            glue = "," if stem[1:].strip() else ""
-            self._scribe.note("args.merged", call_id=call.id)
-            self.replace(call, f"{stem}{glue}{inner}}}")
+        inner = text.strip()[1:-1].strip()
+        if not inner:
+            return None
+        self._scribe.note("args.merged", call_id=call.id)
+        # The closing brace is a fragment of its own from here on, so that what is held is not copied.
+        last = fragments.pop()
+        fragments.append(stem := last.rstrip()[:-1])
+        glue = "" if len(fragments) == 1 and not stem.strip()[1:] else ","
+        fragments += [glue + inner, "}"]
+        size += len(stem) - len(last) + len(glue) + len(inner) + 1
+        call.objects, call.counted, call.balance = len(fragments), (len(fragments), size), None
 
     def whole(
         self, out: Out, text: str, kind: Kind, choice: int, id: str | None, field: str | None,
@@ -305,7 +349,7 @@ class Calls:
         """
         ordinal, size, limits, scribe = len(self.all), len(text), self.limits, self._scribe
         arguments: Any = None
-        key = choice, id
+        key = (choice, id) if choice else id  # as ``_key``
         if (
             id
             and name in self._names  # so it is neither too long nor odd
@@ -313,24 +357,28 @@ class Calls:
             and len(id) <= limits.id
             and ordinal < limits.calls
             and len(self._open) < limits.open_calls
+            and size <= limits.arguments
+            and self._told + size <= limits.arguments_total
             and kind.key is None
-            and not (self.mended or self.lossy or scribe.info_on)
+            and scribe.info_on is False
+            and not (self.mended or self.lossy)
         ):
-            if size > limits.arguments or self._told + size > limits.arguments_total:
-                self._bound(size, self._told + size)
             try:
-                arguments = parse(text, max_depth=limits.depth)
+                arguments = parse(text, limits.depth)
             except Refused:
                 arguments = None  # the steps will say why
-        if type(arguments) is not dict or not id or not name:
+        if type(arguments) is not dict or not id or not name or not key:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
-        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, (0, size))
+        mark = hash(text), size
+        call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, mark, _NONE)
         self._told += size
         self.all.append(call)
-        self._ids[choice, id] = call
+        self._ids[key] = call
         if runs_on == "client":
             self.called.add(choice)
+            if self.marks.behind_ripe is None:
+                self.marks.ripen()
         origin = Provenance(source, id, field, "stated", scribe.provider, scribe.response_id)
         out.append(ToolCallStart(ordinal, id, name, family, runs_on))
         out.append(ToolCallDelta(ordinal, text))
@@ -343,7 +391,16 @@ class Calls:
         self, out: Out, text: str, kind: Kind, choice: int, id: str | None, field: str | None,
         name: str | None, echo: dict[str, Any] | None, seen: Any,
     ) -> Call:  # fmt: skip
+        # Most streams have no doubles, and the hash of a long text takes its time.
+        double = self._doubles.get((choice, id, hash(text))) if self._doubles else None
+        for known in (self.by_id(choice, id or ""), double):
+            before = known is not None and known.ordinal < self.since and not self.lossy
+            if known is not None and before and _says(known, kind, name, text):
+                self._scribe.note("call.start_repeated", call_id=known.id)
+                return known
         call = self.open(out, kind, choice=choice, id=id, field=field, name=name, seen=seen)
+        if call.minted:  # its id is another's
+            self._doubles[choice, id, hash(text)] = call
         call.echo = echo
         if text:
             self.append(call, text, out)
@@ -352,7 +409,38 @@ class Calls:
 
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
+        self._ripen(call)
         TABLE["close", call.state](self, call, "", out)
+
+    def ripen_open(self) -> None:
+        """A word for the end of the turn came, good or bad: a client may run what it has heard of."""
+        for call in self._open.values():
+            self._ripen(call)
+        if self.marks.broke is not None:
+            self.marks.ripen()
+
+    def _ripen(self, call: Call) -> None:
+        if call.kind.runs_on == "client":
+            self.marks.ripen()
+
+    def watch(self) -> None:
+        """Where nothing closes a call, some clients run it when its text is an object: let that be known."""
+        self.last = "} \t\r\n"
+
+    def _ripen_if_whole(self, call: Call) -> None:
+        if self.closes or call.kind.key is not None or self.marks.behind_ripe is not None:
+            return
+        if call.reach is None:
+            call.reach = Balance()
+        if call.reach.is_even(call.fragments):
+            self._ripen(call)
+
+    def is_odd(self, ordinal: int, told: str) -> bool:
+        """Has this call, which was told under that id, another id or place than its wire should give?"""
+        call = self.all[ordinal]
+        meant = call.kind.id_source
+        minted = told.startswith(PREFIX) and meant != "synthetic"
+        return call.displaced or minted or call.source != meant
 
     def deny(self, call: Call, reason: BrokenReason, why: str) -> None:
         """The wire says that this call is not all there; what is said of it later may take it back."""
@@ -369,6 +457,7 @@ class Calls:
     def end_turn(self, out: Out, reason: FinishReason | None, choice: int | None = None) -> None:
         """The turn ended: every call of it counts now, or never. None: it did not say how."""
         self._doubt_for_the_nameless(choice)
+        self._doubt_the_empty(choice)
         for call in self.unfinished(choice):
             TABLE["end", call.state](self, call, reason, out)
 
@@ -381,6 +470,19 @@ class Calls:
         for call in self.unfinished(choice):
             if call.fragments and (call.orphan or not call.name):
                 self.taint_open("arguments came that belong to no call we know", call.choice)
+
+    def _doubt_the_empty(self, choice: int | None) -> None:
+        """Text behind the whole object of one call is another's, perhaps that of one that has none."""
+        calls = [call for call in self.unfinished(choice) if call.kind.key is None]
+        if not all(call.fragments for call in calls):
+            self.lost = self.lost or any(self._balance(c).is_too_much(c.fragments) for c in calls)
+
+    def _doubt_behind(self, call: Call) -> None:
+        """It broke. If it is a whole object and more, that may have been of one that is not decided yet."""
+        if self.closes or call.kind.key is not None:
+            return
+        if self._balance(call).is_too_much(call.fragments):
+            self.taint_open("text came behind the whole object of another call", call.choice)
 
     # --- doubt ----------------------------------------------------------------------------------
 
@@ -404,11 +506,18 @@ class Calls:
         else:
             self.taint_open("a textless fragment came for a call that was closed", call.choice)
 
+    def hollow(self, call: Call) -> None:
+        """A piece came that says nothing: in the midst of a text it lost what it had."""
+        if call.fragments and not self.is_whole(call):
+            self.textless(call)
+
     def astray(self, place: Any = None, choice: int = 0, **where: Any) -> None:
-        """Argument text came that no call claims: it may have been any open one's."""
+        """Argument text came that no call claims: it may have been any open one's. Where its choice has
+        none, the number of the choice may be what is wrong."""
         self.doubt_next(choice, place)
         self._scribe.note("call.unannounced", **where)
-        self.taint_open("arguments came that belong to no call we know", choice)
+        whose = choice if self.unfinished(choice) else None
+        self.taint_open("arguments came that belong to no call we know", whose)
 
     def doubt_next(self, choice: int, key: Any) -> None:
         """A call that begins under this id, or in this place, may have lost what came before."""
@@ -419,21 +528,24 @@ class Calls:
         """How many fragments each open call has: what a doubtful payload grew can be told by it."""
         return {ordinal: len(call.fragments) for ordinal, call in self._open.items()}
 
-    def taint_grown(self, since: dict[int, int], why: str) -> None:
-        """The payload just read lacks something: so may every call that it began or added to."""
-        for ordinal, call in self._open.items():
-            if len(call.fragments) != since.get(ordinal, -1):
-                self.taint(call, why)
+    def taint_grown(self, since: dict[int, int], why: str) -> bool:
+        """The payload just read lacks something: so may every call that it began or added to. Any?"""
+        grown = [c for n, c in self._open.items() if len(c.fragments) != since.get(n, -1)]
+        for call in grown:
+            self.taint(call, why)
+        return bool(grown)
 
     def restarts(self, held: Call | None, id: str | None, name: str | None, out: Out) -> bool:
         """A start came for the place of ``held``: is it the same one said again? Else that one is void.
 
-        Id and name said again are the same call only if nothing of it was heard yet. What is closed under
-        another id stays: a wire may use a place twice.
+        Id and name said again are the same call only if nothing of it was heard yet, or if it was told: then
+        what follows is held against that. What is closed under another id stays: a wire may use a place twice.
         """
-        if held is None or held.state is OVER:
+        if held is None:
             return False
         same = bool(id) and id == held.wire_id
+        if held.state is OVER:
+            return same and self._retell(held, name)
         if held.state is CLOSED and not same:
             return False
         fresh = held.state is not CLOSED and not held.fragments and not held.taint
@@ -443,10 +555,22 @@ class Calls:
         self.void(held, out)
         return False
 
+    def _retell(self, call: Call, name: str | None) -> bool:
+        """It was told, and begins again under its id: is it a copy? One that broke may be tried again."""
+        if call.denied is not None:
+            return False
+        self._scribe.note("call.start_repeated", call_id=call.id)
+        call.retold = Copy(self.limits, name or "")
+        return True
+
+    def has_text(self, call: Call) -> bool:
+        """Has anything been heard of its arguments, or of its copy's?"""
+        return bool(call.fragments if call.retold is None else call.retold.fragments)
+
     def void(self, call: Call, out: Out) -> None:
         """It was begun again, here or elsewhere, and will not be finished."""
-        if call.wire_id is not None and self._ids.get((call.choice, call.wire_id)) is call:
-            del self._ids[call.choice, call.wire_id]  # the one that is told may need it
+        if call.wire_id is not None and self.by_id(call.choice, call.wire_id) is call:
+            del self._ids[_key(call.choice, call.wire_id)]  # the one that is told may need it
         if call.taint:
             self.doubt_next(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
@@ -516,9 +640,9 @@ class Calls:
         """Natural beats conflated beats minted, and of two alike the last counts, until it is told."""
         if len(id) > self.limits.id:
             raise LimitReached("id", self.limits.id)
-        known = self._ids.get((call.choice, id))
+        known = self.by_id(call.choice, id)
         if known is None and len(self._ids) < self.limits.calls * 2:  # it may change all the time
-            self._ids[call.choice, id] = call
+            self._ids[_key(call.choice, id)] = call
         if call.wire_id is not None:
             if call.state is not OVER and _RANK[source] < _RANK[call.source]:
                 return None  # one more name for it, and no better one
@@ -566,7 +690,9 @@ class Calls:
         )
         if call.fragments:
             out.append(ToolCallDelta(call.ordinal, call.raw, call.agent))
-        if self._scribe.debug_on:
+            if self.last:
+                self._ripen_if_whole(call)
+        if self._scribe.is_on(DEBUG):
             self._scribe.log(
                 DEBUG,
                 "tool_call.started",
@@ -599,8 +725,10 @@ class Calls:
         self._start_if_ready(call, "", out)
 
     def _late(self, call: Call, text: str, out: Out) -> None:
-        """Text for a call that was closed: its own, or that of another whose place was garbled."""
-        if text:
+        """Text for a call that was closed: its own, its copy's, or that of another in a garbled place."""
+        if call.retold is not None:
+            call.retold.hear(text)
+        elif text:
             self._scribe.note("call.late", call_id=call.id)
             self.taint_open("arguments came for a call that was closed", call.choice)
 
@@ -674,8 +802,9 @@ class Calls:
             call.rival = text
 
     def _compare_over(self, call: Call, text: str, out: Out) -> None:
-        same = not text or self._mended(text) == call.raw or _same_value(call.kind, call.raw, text)
-        if not same:
+        if call.retold is not None:
+            return self.replace(call, text)
+        if text and not _is_text_of(call, self._mended(text)):
             self._scribe.note("args.mismatch", call_id=call.id)
 
     def _mended(self, text: str) -> str:
@@ -704,6 +833,26 @@ class Calls:
         if len(call.fragments) != 1 or call.fragments[0] is not call.judged:
             self._close(call, "", out)
 
+    def _close_copy(self, call: Call, _: Any, out: Out) -> None:
+        """A call that was told is closed again: a copy that said something else is broken.
+
+        Two that may be one are never both told.
+        """
+        copy, call.retold = call.retold, None
+        if copy is None:
+            return
+        silent = not copy.text.strip()  # nothing, where it said something, is no other word
+        if copy.name not in ("", call.name) or not (silent or _is_text_of(call, copy.text)):
+            self._break_copy(call, copy.name, copy.text, out)
+
+    def _break_copy(self, call: Call, name: str, text: str, out: Out) -> None:
+        other = self.open(
+            out, call.kind, choice=call.choice, id=call.wire_id, field=call.field, name=name,
+            agent=call.agent,
+        )  # fmt: skip
+        self.append(other, text, out)
+        self.fail(other, "conflict", "it was told before, and says something else now", out)
+
     def _announce(self, call: Call, reason: FinishReason, out: Out) -> None:
         """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
         if self.closes or self.may_go_on(call):
@@ -728,7 +877,8 @@ class Calls:
         if arguments is NOTHING:
             arguments = {} if call.kind.key is None else {call.kind.key: ""}
         if type(arguments) is not dict:
-            return self._break(call, _why_broken(arguments, reason), out)
+            self._break(call, _why_broken(arguments, reason), out)
+            return self._doubt_behind(call)
         if self.closes and call.state is not CLOSED:
             self._scribe.note("call.unclosed", call_id=call.id)
         self._tell(call, arguments, out)
@@ -764,8 +914,8 @@ class Calls:
         if not closed and self.closes and odd:
             return _cut(reason, "the wire never closed this call")
         if empty or (call.kind.key is not None and not closed):
-            return None if reason in _NORMAL else _cut(reason, f"no end of it came, {_how(reason)}")
-        enough = _NORMAL if self.closes else _ENOUGH
+            return None if reason in NORMAL else _cut(reason, f"no end of it came, {_how(reason)}")
+        enough = NORMAL if self.closes else _ENOUGH
         if not closed and reason not in enough and (self.closes or reason is not None):
             return _cut(reason, f"the wire closes no call by itself, {_how(reason)}")
         return None
@@ -783,7 +933,7 @@ class Calls:
         if call.latches and (value := self._as_sent(call, raw)) is not None:
             return value
         try:
-            value = parse(raw, max_depth=self.limits.depth)
+            value = parse(raw, self.limits.depth)
         except Refused as refused:
             return refused
         if type(value) is dict and len(call.fragments) > 1:
@@ -806,7 +956,7 @@ class Calls:
             return None
         heard = _sent(call)
         try:
-            value = parse(heard, max_depth=self.limits.depth)
+            value = parse(heard, self.limits.depth)
         except Refused:
             return None
         self.replace(call, heard)
@@ -815,7 +965,7 @@ class Calls:
 
     def _unwrapped(self, call: Call, text: str) -> Any:
         try:
-            value = parse(text, max_depth=self.limits.depth)
+            value = parse(text, self.limits.depth)
         except Refused:
             return text
         if type(value) is not dict:
@@ -829,6 +979,7 @@ class Calls:
         self._over(call)
         if call.kind.runs_on == "client":
             self.called.add(call.choice)
+            self.marks.ripen()
         kind = call.kind
         out.append(
             ToolCall(
@@ -845,7 +996,7 @@ class Calls:
                 call.agent,
             )
         )
-        if self._scribe.info_on:
+        if self._scribe.is_on(INFO):
             self._scribe.log(
                 INFO,
                 "tool_call.finished",
@@ -858,7 +1009,9 @@ class Calls:
             )
 
     def _break(self, call: Call, why: tuple[BrokenReason, str], out: Out) -> None:
-        reason, detail = why
+        reason, detail = call.denied = why
+        if call.given and not call.fragments:  # nothing took its place: it is what was heard
+            self._hold_given(call, out)
         if call.name and not call.started:
             self._start(call, out)
         if not call.id:
@@ -866,6 +1019,8 @@ class Calls:
         self._over(call)
         raw = joined(call.raw) if self.mended else call.raw
         kind = call.kind
+        if kind.runs_on == "client" and reason != "length" and self.marks.broke is None:
+            self.marks.broke = call.name
         out.append(
             BrokenToolCall(
                 call.ordinal,
@@ -886,6 +1041,11 @@ class Calls:
             WARNING, "tool_call.broken", call_id=call.id, id_source=call.source, name=call.name,
             call=call.ordinal, size=len(raw), reason=reason,
         )  # fmt: skip
+
+    def _hold_given(self, call: Call, out: Out) -> None:
+        call.fragments.append(call.given)
+        if call.started:
+            out.append(ToolCallDelta(call.ordinal, call.given, call.agent))
 
     def _over(self, call: Call) -> None:
         if call.fallback and call.source == "conflated":
@@ -912,16 +1072,23 @@ class Calls:
         """Said again; it changes nothing."""
 
 
+_NONE: Any = ()  # the fragments of a call that was said all at once: it never grows
+ALL = 1 << 60  # more calls than there can be
 BEGUN_LATE = "it began after the end of its turn was said"
 NOTHING = object()  # no argument text at all, which is not the text "null"
 _RANK: dict[IdSource, int] = {"synthetic": 0, "conflated": 1, "natural": 2}
 MOST_CONTRADICTIONS = 2  # beyond, a call cannot be told any more, whatever is said again
-_NORMAL = {"stop", "tool_calls", "pause"}
-_ENOUGH = {*_NORMAL, "length"}  # for a whole object, which no token limit can have cut
+NORMAL = frozenset({"stop", "tool_calls", "pause"})  # ends of a turn whose calls may be run
+_ENOUGH = {*NORMAL, "length"}  # for a whole object, which no token limit can have cut
 _LOST: tuple[BrokenReason, str] = (
     "conflict",
     "no arguments came for this call, but something was lost that may have been them",
 )
+
+
+def _key(choice: int, id: str) -> str | Place:
+    """Of an id, which is of one choice; most streams have one, and no need of a tuple for each call."""
+    return (choice, id) if choice else id
 
 
 def _sent(call: Call) -> str:
@@ -945,12 +1112,26 @@ def _cut(reason: FinishReason | None, detail: str) -> tuple[BrokenReason, str]:
     )
 
 
+def _says(call: Call, kind: Kind, name: str | None, text: str) -> bool:
+    """Was this call told, or closed, just so?"""
+    told = call.state >= CLOSED and call.denied is None
+    return told and (call.kind, call.name) == (kind, name) and _is_text_of(call, text)
+
+
+def _is_text_of(call: Call, text: str) -> bool:
+    """Is this what the call said? Of one that was said all at once, only its mark is held. What it said
+    may be long, and is not read again for each of many copies that say something else."""
+    if not call.fragments:
+        return call.counted == (hash(text), len(text))
+    if text == call.raw or call.contradictions > MOST_CONTRADICTIONS:
+        return text == call.raw
+    same = _same_value(call.kind, call.raw, text)
+    call.contradictions += not same
+    return same
+
+
 def _same_value(kind: Kind, held: str, text: str) -> bool:
-    """Are these two texts of one object? Gateways write it anew, with other spaces."""
-    try:
-        return kind.key is None and parse(held) == parse(text)
-    except Refused:
-        return False
+    return kind.key is None and same_value(held, text)
 
 
 def _could_be_all(kind: Kind, held: str, text: str) -> bool:
@@ -992,7 +1173,7 @@ TABLE: dict[tuple[str, State], Action] = {
     ("close", WAITING): Calls._close,
     ("close", OPEN): Calls._close,
     ("close", CLOSED): Calls._close_again,
-    ("close", OVER): Calls._ignore,
+    ("close", OVER): Calls._close_copy,
     ("announce", WAITING): Calls._announce,
     ("announce", OPEN): Calls._announce,
     ("announce", CLOSED): Calls._announce,

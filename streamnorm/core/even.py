@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from ..text.exact import MAX_DEPTH, UNREADABLE, Refused, count_keys
+
 __all__ = [
     "DROP",
     "Complaint",
@@ -29,6 +31,7 @@ __all__ = [
     "complaint",
     "fields_at",
     "integer",
+    "is_said_once",
     "number_text",
     "object_text",
     "quoted",
@@ -44,6 +47,8 @@ DROP = None
 _unknown = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?$", re.S).match
 _other = re.compile(r"(.*) - at `\$(.+)`$", re.S).match
 _step = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_space_before_colon = re.compile(rb'"[ \t\r\n]+:').search
+_plain = msgspec.json.Decoder().decode
 _as_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _as_list = msgspec.json.Decoder(list[Raw]).decode
 
@@ -153,7 +158,14 @@ def fields_at(data: bytes, path: tuple[str | int, ...]) -> dict[str, Raw]:
 
 
 def says_twice(data: bytes) -> bool:
-    """Has an object of this payload one field twice? Only the last would be seen."""
+    """Has an object of this payload one field twice, and differently? Only the last would be seen."""
+    try:
+        keys = count_keys(_plain(data), MAX_DEPTH)
+    except (*UNREADABLE, Refused):
+        keys = -1
+    # Every field has a colon behind its quote, and no text has, as its own quotes are escaped.
+    if keys == data.count(b'":') - data.count(b'\\":') and not _hides_a_colon(data):
+        return False
     try:
         _objects().decode(data.decode("utf-8", "replace"))
     except _Twice:
@@ -163,13 +175,29 @@ def says_twice(data: bytes) -> bool:
     return False
 
 
+def is_said_once(data: bytes) -> bool:
+    """Is each field of this object said once, for sure? Written anew it would be the same bytes."""
+    try:
+        return msgspec.json.encode(_as_object(data)) == data
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _hides_a_colon(data: bytes) -> bool:
+    """Behind a name that ends with a backslash, or behind white space (looked for first: it is rare)."""
+    spaced = any(quote in data for quote in (b'" ', b'"\t', b'"\n', b'"\r'))
+    return b'\\\\":' in data or (spaced and _space_before_colon(data) is not None)
+
+
 class _Twice(Exception):
     """A field stands twice in one object."""
 
 
-def _fields_once(pairs: list[tuple[str, Any]]) -> None:
-    if len({name for name, _ in pairs}) != len(pairs):
+def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs) and any(fields[name] != value for name, value in pairs):
         raise _Twice
+    return fields
 
 
 @cache
@@ -204,8 +232,8 @@ def number_text(value: bytes) -> bytes | None:
 
 
 def integer(value: bytes) -> bytes | None:
-    """A number in quotes is that number; anything else is left aside."""
-    digits = value.strip(b'"')
+    """A number in quotes, or with a nought behind its point, is that number; the rest is left aside."""
+    digits = value.strip(b'"').removesuffix(b".0")
     return digits if digits.isdigit() else DROP
 
 

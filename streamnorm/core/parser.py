@@ -17,6 +17,7 @@ payload names: those calls, or all open ones, are tainted (``core.calls``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, Union
@@ -29,14 +30,14 @@ from ..framing.sse import SSE
 from ..notes import Scribe
 from ..text.halves import masked
 from . import even
-from .calls import Call, Calls, Evidence, State
+from .calls import NORMAL, Call, Calls, Evidence, State
 from .cursor import At
 from .media import Gallery, Shown
 
 __all__ = [
     "UNREADABLE", "Failure", "Handler", "NotJson", "Parser", "Payload", "StreamFailed",
     "StreamOver", "count", "decoder_of", "field_of", "first_count", "first_text", "items_of", "plain",
-    "plainly", "silent_kinds",
+    "plainly", "replaces", "silent_kinds",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -55,6 +56,7 @@ Run: TypeAlias = Callable[[Iterator[bytes], bytes, Out], Any]
 # All that msgspec can raise for bytes from outside.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 plain = msgspec.json.Decoder().decode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _REPLACED = "bytes that are not UTF-8 were replaced"
 
 
@@ -124,7 +126,17 @@ class Parser:
     # that are as usual, as their handler would, and gives back the first one that is not, for its
     # handler; None: there are no more. It raises what decoding raises, and what ends a stream.
     run: Run | None = None
+    # Is the loop the shorter way for a payload that comes alone, too? It ends no stream then.
+    RUNS_ALONE: ClassVar[bool] = False
+    # Here and not of each stream from the start: see ``Normalizer``.
+    decoded = False  # payloads came without their framing, and so without its end mark
+    even_objects = False  # its arguments came as objects, not as text
+    reason: FinishReason | None = None
+    raw_reason: str | None = None
+    choice = 0  # the answer whose end is that of the stream
+    _begun = False
     _loss: str  # what the payload that is being read lacks
+    _textless: bool  # … and whether that is the text of a call
     _gallery: Gallery | None = None
 
     def __init_subclass__(cls) -> None:
@@ -136,13 +148,7 @@ class Parser:
         self.calls = calls
         calls.closes = bool(self.EVIDENCE.closed_by)
         self.scribe = scribe
-        self.decoded = False  # payloads came without their framing, and so without its end mark
-        self.even_objects = False  # its arguments came as objects, not as text
-        self.reason: FinishReason | None = None
-        self.raw_reason: str | None = None
         self.echo: Echo = {}
-        self.choice = 0  # the answer whose end is that of the stream
-        self._begun = False
 
     # --- what a provider may say more about -----------------------------------------------------
 
@@ -242,10 +248,19 @@ class Parser:
 
     def finish_reason(self, raw: str | None) -> FinishReason:
         """The wire's word for how the turn ended, in ours; a word that we do not know is ``other``."""
+        self.calls.ripen_open()
         reason = self.REASONS.get(raw or "")
         if reason is None:
             self.scribe.note("finish.unknown", raw_reason=raw or "")
         return reason or "other"
+
+    def end_with(self, raw: str | None) -> None:
+        """A word for how the turn ended came; it may not be the first one."""
+        reason = self.finish_reason(raw)
+        if self.reason is not None and raw != self.raw_reason:
+            self.scribe.note("finish.repeated", raw_reason=raw or "")
+        if replaces(reason, self.reason):
+            self.reason, self.raw_reason = reason, raw
 
     # --- one payload, off the hot path ----------------------------------------------------------
 
@@ -255,7 +270,8 @@ class Parser:
             return word(self, out)
         if event == "error" and b'"error"' not in data:
             data = b'{"error":' + data + b"}"  # only the event's name says what it is
-        self._loss, objects = "", self.scribe.counts["args.object"]
+        self._loss, self._textless = "", False
+        objects = self.scribe.counts["args.object"]
         try:
             payload = self._evened(data, event)
             self.even_objects = self.scribe.counts["args.object"] > objects
@@ -263,6 +279,8 @@ class Parser:
             return self._unheard(self._plain(data), data, str(uneven), out)
         if not self.means(payload):
             return self._unheard(self._plain(data), data, "no field that we know", out)
+        if not self._loss and self._is_worded(data) and even.says_twice(data):
+            self._loss = _TWICE
         try:
             if self._loss:
                 self._hear_in_doubt(payload, data, out)
@@ -273,14 +291,14 @@ class Parser:
 
     def _hear_in_doubt(self, payload: Any, data: bytes, out: Out) -> None:
         """Something of it was left aside or replaced: what it says of calls cannot be all."""
-        calls, why, since = self.calls, self._loss, self.calls.sizes()
+        calls, why, since, begun = self.calls, self._loss, self.calls.sizes(), len(self.calls.all)
         calls.lossy = why
         try:
             self.KINDS[type(payload)](self, payload, out)
         finally:
             calls.lossy = ""
-            calls.taint_grown(since, why)
-            self._doubt(self._plain(data), data, why)
+            claimed = calls.taint_grown(since, why) or len(calls.all) > begun
+            self._doubt(self._plain(data), data, why, claimed=claimed)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
         if isinstance(payload, dict):
@@ -288,30 +306,72 @@ class Parser:
             if kind == "error" and (error := payload.get("error")):  # a gateway's own
                 raise StreamFailed(_plain_failure(error))
         if self._may_be_of_a_call(payload, data):
-            self._doubt(payload, data, f"a payload could not be read ({why})")
+            lost = f"a payload could not be read ({why})"
+            self._doubt(payload, data, lost, claimed=not self._textless)  # or it may be a new kind
+        elif self._may_be_text(self.kind_of(payload), payload):
+            self._doubt_growing(
+                "a payload came of a kind that we do not know, and that names no place"
+            )
         self.unknown(payload, why, out)
+
+    def hear_id(self, id: bytes) -> None:
+        """What the framing calls an event that is heard next, on wires that count by it."""
+
+    def hear_no_data(self, event: str) -> None:
+        """An event has a name and no data. The specification ignores it; one of a kind that we know, and
+        that has fields, has lost them."""
+        self.scribe.note("wire.no_data", wire_kind=event)
+        kinds = {str(kind.__struct_config__.tag): kind for kind in self.KINDS}  # type: ignore[attr-defined]
+        if event in kinds and kinds[event].__struct_fields__:  # type: ignore[attr-defined]
+            self._doubt_growing("an event came without its data")
+
+    def _is_worded(self, data: bytes) -> bool:
+        """Does it have words that only stand in pieces of a call?"""
+        return any(word in data for word in self.CALL_WORDS)
+
+    def _doubt_growing(self, why: str) -> None:
+        """It may have been of the calls that go on: neither closed by now, nor a whole object."""
+        for call in self.calls.unfinished():
+            whole = not self.calls.may_go_on(call) and self.calls.is_whole(call)
+            if call.state < State.CLOSED and not whole:
+                self.calls.taint(call, why)
+
+    def _may_be_text(self, kind: str, payload: Any) -> bool:
+        """Of a kind that we do not know: does it bring a text that could be of a call? What fields say
+        that the wire has elsewhere cannot, nor what is called a sign of life."""
+        if _is_sign_of_life(kind):
+            return False
+        known = {name for kind in self.KINDS for name in kind.__struct_encode_fields__}  # type: ignore[attr-defined]
+        known -= {_step.split(path, maxsplit=1)[0] for path in self.CALL_TEXTS}
+        said = payload.items() if isinstance(payload, dict) else ()
+        kinds = {
+            kind,
+            *(value for name, value in said if name.endswith("type") and type(value) is str),
+        }
+        return _has_text({name: value for name, value in said if name not in known}, kinds)
 
     def _may_be_of_a_call(self, payload: Any, data: bytes) -> bool:
         """A kind that we do not know is new and no loss, unless it names a place or a call's words. What
         says nothing at all is no new kind: it lost what it had."""
-        empty = not isinstance(payload, dict) or not payload
-        if empty or any(word in data for word in self.CALL_WORDS):
+        empty = not isinstance(payload, dict) or all(v is None for v in payload.values())
+        if empty or self._is_worded(data):
             return True
         kind = payload.get(self.TYPE_FIELD, payload.get("type"))
         tags = frozenset(map(str, _tags(type(self))))
         unread = bool(self.TYPE_FIELD) and (not isinstance(kind, str) or _is_near(kind, tags))
         return unread or bool(self._loss) or self.calls_named(payload) is not None
 
-    def _doubt(self, payload: Any, data: bytes, why: str) -> None:
+    def _doubt(self, payload: Any, data: bytes, why: str, *, claimed: bool = False) -> None:
         """What could not be read may have been of the calls whose place it names, else of any.
 
-        Words of a call where no call is going on are of one whose place is garbled, if the payload
-        says anything twice.
+        Words of a call where there is none, and that begin none, are of one whose place is garbled;
+        where one is over, if the payload says anything twice.
         """
         named = self.calls_named(payload) if isinstance(payload, dict) else None
-        worded = any(word in data for word in self.CALL_WORDS)
+        worded = self._is_worded(data)
         if named is not None and all(call.state is State.OVER for call in named):
-            named = None if worded and even.says_twice(data) else named
+            astray = not named and not claimed
+            named = None if worded and (astray or even.says_twice(data)) else named
         if named is None or worded:
             self.calls.lost = True  # also for a call that begins only now
         for call in self.calls.unfinished() if named is None else named:
@@ -357,7 +417,7 @@ class Parser:
             return even.with_field(data, self.TYPE_FIELD, event)
         complaint = even.complaint(error)
         if repairs.fresh and even.says_twice(data):
-            self._loss = "a field of a payload is said twice"
+            self._loss = _TWICE
         row = None if complaint.unknown else self.QUIRKS.get(complaint.where)
         if repairs.begin(complaint.path) and row is not None:
             note, quirk = row
@@ -380,6 +440,8 @@ class Parser:
             new = quirk(value)
             if new is even.DROP:
                 dropped.append(value)
+            elif self._is_moved(complaint.where, value):
+                self._loss = f"{complaint.where} has words of a call"
             return new
 
         data = even.change(data, complaint.path, changed)
@@ -388,7 +450,13 @@ class Parser:
             raise StreamFailed(_plain_failure(error))
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
+            self._textless = complaint.where in self.CALL_TEXTS
         return data
+
+    def _is_moved(self, where: str, value: bytes) -> bool:
+        """Does what only calls say stand in a place that leads to no call?"""
+        leads = any(_on_the_way(where, path) for path in self.CALL_TEXTS)
+        return not leads and self._is_worded(value)
 
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
@@ -396,18 +464,22 @@ class Parser:
         """May the value that is left aside have been a part of a call? ``beside``: its neighbours.
 
         A field that we do not know is new, and no loss, where a call's text stands beside it; where
-        the text is missing it may be the text under another name.
+        the text is missing it may be the text under another name, and a number the place. One that
+        has a name which only calls have was moved.
         """
         where = complaint.where
-        if where == self.TYPE_FIELD or any(word in value for word in self.CALL_WORDS):
-            return True
+        said = b'"%b"%b' % (_name(where).encode(), value) if complaint.unknown else value
+        if where == self.TYPE_FIELD or any(word in said for word in self.CALL_WORDS):
+            return value not in _NOTHING
         if not complaint.unknown:
             paths = (*self.CALL_TEXTS, *self.CALL_KEYS)
             nothing = value == b"null" and where not in paths and not where.endswith("[]")
             return not nothing and any(_on_the_way(where, path) for path in paths)
-        texts = [_name(path) for path in self.CALL_TEXTS if _inside(path) == complaint.inside]
-        could_be = value[:1] in b'"{[' and value != b'""'
-        return bool(texts) and could_be and beside.keys().isdisjoint(texts)
+        is_text = value[:1] in b'"{[' and value != b'""'
+        kin = (is_text, self.CALL_TEXTS), (value.isdigit(), self.CALL_KEYS)
+        names = [_name(path) for could_be, paths in kin if could_be
+                 for path in paths if _inside(path) == complaint.inside]  # fmt: skip
+        return bool(names) and beside.keys().isdisjoint(names)
 
     def only_utf8(self, data: bytes) -> bytes:
         text = data.decode("utf-8", "replace")
@@ -434,6 +506,11 @@ class Parser:
         except UnicodeDecodeError:
             self.calls.lossy = _REPLACED
             return self.sound(self.only_utf8(data))
+
+    def ask_once(self, raw: bytes) -> None:
+        """A raw field that begins or states a call: has it a field twice?"""
+        if not even.is_said_once(raw) and even.says_twice(raw):
+            self.calls.lossy = _TWICE
 
     def _whatever_halves(self, data: bytes) -> Any:
         try:
@@ -464,12 +541,38 @@ class Parser:
             raise NotJson(str(error)) from None
 
 
+_NOTHING = (b"null", b'""', b"[]", b"{}")
+_step = re.compile(r"[.\[]")
+_is_sign_of_life = re.compile(r"ping|keep.?alive|heart.?beat", re.I).search
+_TWICE = "a field of a payload is said twice"
+
+
+def replaces(reason: FinishReason, held: FinishReason | None) -> bool:
+    """Does this end of a turn count, where another was said before it? One that is not normal stands,
+    whatever comes after it, and ``stop`` says less than any other."""
+    return held in (None, "stop") or (held in NORMAL and reason != "stop")
+
+
 def _plain_failure(error: Any) -> Failure:
     said = error if isinstance(error, dict) else {"message": str(error)}
     number = said.get("code")
     code = first_text(said.get("type"), str(number) if isinstance(number, int) else number)
     message = first_text(said.get("message"), code) or "the provider reported an error"
     return Failure("provider_error", message, code)
+
+
+def _has_text(said: Any, kinds: set[Any]) -> bool:
+    """Is there a text anywhere in it, beside those that say of what kind it is?"""
+    unseen = [said]
+    while unseen:
+        value = unseen.pop()
+        if isinstance(value, dict):
+            unseen += [inner for name, inner in value.items() if not name.endswith("type")]
+        elif isinstance(value, list):
+            unseen += value
+        elif isinstance(value, str) and value and value not in kinds:
+            return True
+    return False
 
 
 def _tags(parser: type[Parser]) -> set[Any]:
@@ -503,13 +606,21 @@ def silent_kinds(
 
 def plainly(data: bytes) -> Any:
     """The value of a payload whatever is odd about its characters."""
-    data = data.decode("utf-8", "replace").encode()
+    try:
+        return plain(data)
+    except UNREADABLE:
+        data = data.decode("utf-8", "replace").encode()
     mended = masked(data)
     return plain(data) if mended is None else mended[1].unmasked(plain(mended[0]))
 
 
 def field_of(data: bytes, name: str) -> Any:
     """One field of a payload, whatever is odd about the rest of it; None if it has none."""
+    try:
+        said = _fields(data).get(name)  # passes the others by, which may be long
+        return None if said is None else plain(said)
+    except UNREADABLE:
+        pass
     try:
         payload = plainly(data)
     except UNREADABLE:

@@ -16,7 +16,7 @@ import msgspec
 from ..errors import UsageError
 from .complete import lacking
 
-__all__ = ["Frame", "Item", "Key", "Part", "Provider", "Refusals"]
+__all__ = ["Counting", "Frame", "Item", "Key", "Listing", "Part", "Provider", "Refusals"]
 
 T = TypeVar("T")
 
@@ -88,6 +88,40 @@ class Frame(NamedTuple):
     raw: str = ""
 
 
+class Counting(NamedTuple):
+    """Where a request's tokens are counted without an answer, and what says how many there are."""
+
+    path: str
+    field: str
+    more: Mapping[str, Any] = {}  # what else the answer says
+
+    def said(self, tokens: int) -> dict[str, Any]:
+        """The answer.
+
+        >>> Counting("/count", "tokens", {"object": "count"}).said(7)
+        {'object': 'count', 'tokens': 7}
+        """
+        return {**self.more, self.field: tokens}
+
+
+class Listing(NamedTuple):
+    """How a list of models is told, beside the ``id`` of each in ``data``."""
+
+    entry: Mapping[str, Any]  # with each of them; "{id}" stands for its name
+    whole: Mapping[str, Any] = {}  # with all of them
+
+    def said(self, id: str) -> dict[str, Any]:
+        """One of them.
+
+        >>> Listing({"title": "{id}", "kind": "model"}).said("m1")
+        {'id': 'm1', 'title': 'm1', 'kind': 'model'}
+        """
+        filled = {
+            k: v.replace("{id}", id) if isinstance(v, str) else v for k, v in self.entry.items()
+        }
+        return {"id": id, **filled}
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """One row of ``PROVIDERS``.
 
@@ -110,6 +144,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
     base: str = ""
     path: str = ""
+    version: str = ""  # what ``path`` begins with, and addresses that people give end with already
+    counting: Counting | None = None
+    listing: Listing | None = None
     hosts: tuple[str, ...] = ()  # its own: there it is at home, and there alone its key goes
     paths: tuple[str, ...] = ()  # wherever an address ends so, this wire is spoken
     home_paths: tuple[str, ...] = ()  # the same, at its own hosts only

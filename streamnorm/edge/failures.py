@@ -6,6 +6,7 @@ Rule: whose fault it is, is decided here and nowhere else; no secret of a reques
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from ..errors import FrameError, ProviderError, StreamnormError, StreamTruncated, WireError
 from ..events import Failed, FailedReason
@@ -65,14 +66,17 @@ _ERRORS: dict[str, type[WireError]] = {
 }  # fmt: skip
 
 
-def error_of(failed: Failed, provider: str = "") -> WireError:
+Kind: TypeAlias = Callable[[type[WireError]], type[Any]]  # an error of ours -> one that is more
+
+
+def error_of(failed: Failed, provider: str = "", kind: Kind = lambda ours: ours) -> Any:
     """The exception for an event: whose fault it is, in the same words.
 
     >>> error_of(Failed("provider_error", "Overloaded", True, "overloaded_error")).retryable
     True
     """
     if failed.reason == "provider_error":
-        return ProviderError(
+        return kind(ProviderError)(
             failed.error, code=failed.code, retryable=failed.retryable, provider=provider
         )
-    return _ERRORS[failed.reason](f"{failed.reason}: {failed.error}", provider=provider)
+    return kind(_ERRORS[failed.reason])(f"{failed.reason}: {failed.error}", provider=provider)

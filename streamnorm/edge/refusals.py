@@ -19,7 +19,7 @@ from ..providers import PROVIDERS
 from ..text.shown import clean, shorten
 from .sources import Facts
 
-__all__ = ["Gate", "refusal", "retry_after"]
+__all__ = ["BODY", "Gate", "refusal", "retry_after"]
 
 BODY = 64 * 1024  # bytes of an error's body that are read
 WHOLE = 1024 * 1024  # bytes of a JSON body that are held to see whether it is one single object

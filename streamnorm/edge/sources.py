@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..takes.recorder import Recorder
 
 __all__ = [
-    "Facts", "Item", "Source", "Tap", "as_item", "facts_of", "is_transport", "source_of",
+    "Facts", "Item", "Source", "Tap", "as_item", "body_of", "facts_of", "is_transport", "source_of",
 ]  # fmt: skip
 
 Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded payload
@@ -468,14 +468,14 @@ def _httpx_readers(response: Any) -> Readers:
     stream = getattr(response, "stream", None)
     # What is not packed is the same as it comes; that spares two generators for each chunk.
     packed = response.headers.get("content-encoding", "identity") != "identity"
-    later = response.aiter_bytes if packed else lambda: _body_of(response)
+    later = response.aiter_bytes if packed else lambda: body_of(response)
     return (
         response.iter_bytes if hasattr(stream, "__iter__") else None,
         later if hasattr(stream, "__aiter__") else None,
     )
 
 
-def _body_of(response: Any) -> AsyncIterator[bytes]:
+def body_of(response: Any) -> AsyncIterator[bytes]:
     """The chunks below ``aiter_raw``, with its checks; whoever reads them closes the response."""
     body: AsyncIterator[bytes]
     if response.is_stream_consumed or response.is_closed:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ..errors import EncodeError
 from ..tools import Tool, ToolChoice
 from .encoder import Body, Called, Encoder, Entry, Said
+from .fields import joined
 from .names import Names
 from .schemas import Dropped, lowered
 
@@ -37,10 +40,28 @@ def _entry(encoder: Encoder, names: Names, tool: Tool) -> Entry | None:
         native = tool.native.get(encoder.name)
         if native is None:
             encoder.drop(tool.name, "tool", f"it is run by {', '.join(tool.native)} only")
-        return native
-    schema, dropped = lowered(tool.schema, encoder.dialect, where=tool.name, strict=tool.strict)
+        return None if native is None else encoder.within(tool, native)
+    entry = _said(encoder, tool, names.wire(tool.name))
+    for provider, extra in tool.extra.items():
+        if provider == encoder.name:
+            entry = joined(entry, extra)
+        else:
+            for field in extra:
+                encoder.drop(tool.name, field, f"only {provider} knows this field of a tool")
+    return encoder.within(tool, entry)
+
+
+def _said(encoder: Encoder, tool: Tool, name: str) -> Entry:
+    if encoder.takes_text(tool):
+        return encoder.text_tool(tool, name)
+    if tool.text:
+        encoder.drop(tool.name, "text", "said as a function that has one text, its input")
+    said = tool.as_function
+    schema, dropped = lowered(said.schema, encoder.dialect, where=tool.name, strict=said.strict)
     encoder.dropped += dropped
-    return encoder.tool(tool, names.wire(tool.name), schema)
+    if said.strict and not encoder.says_strict:
+        encoder.drop(tool.name, "strict", "this wire cannot hold a model to a schema")
+    return encoder.tool(said, name, schema)
 
 
 def tool_fields(
@@ -58,8 +79,23 @@ def tool_fields(
     declared = declare(encoder, names, tools)
     if chosen is not None and not chosen.parallel and not encoder.says_parallel:
         encoder.drop("tool_choice", "parallel", "this wire cannot ask for one call at a time")
-    said = {} if chosen is None else encoder.choice(chosen, _named(encoder, names, tools))
+    said = {} if chosen is None else _choice(encoder, chosen, _named(encoder, names, tools))
     return encoder.tool_fields(declared.tools, said)
+
+
+def _choice(encoder: Encoder, choice: ToolChoice, named: list[tuple[Tool, str]]) -> Body:
+    """The choice in the wire's words. Among tools that it never hears of there is none."""
+    known = tuple(tool.name for tool, _ in named if tool.name in choice.names)
+    if not named or (choice.names and not known):
+        encoder.drop("tool_choice", choice.mode, "this wire hears of no such tool")
+        return {}
+    try:
+        return encoder.choice(msgspec.structs.replace(choice, names=known), named)
+    except EncodeError as error:
+        if encoder.options.unsaid == "raise":
+            raise
+        encoder.drop("tool_choice", choice.mode, str(error))
+        return {}
 
 
 def _named(encoder: Encoder, names: Names, tools: Sequence[Tool]) -> list[tuple[Tool, str]]:

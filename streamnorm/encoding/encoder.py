@@ -16,6 +16,7 @@ from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
 from ..text.written import json_text
 from ..tools import File, Tool, ToolChoice, ToolResult
+from .fields import Field
 from .ids import Grammar
 from .names import PLAIN, Rule
 from .schemas import ANY_KEYWORD, Dialect, Dropped
@@ -119,16 +120,18 @@ class Options(NamedTuple):
     """How to say things that can be said in more than one way."""
 
     reasoning: Literal["own", "text", "none"] = "own"
-    images: Literal["native", "summary", "user"] = "native"
+    images: Literal["native", "summary", "user", "shown"] = "native"
     model: str | None = None
     max_tokens: int | None = None
     stream: bool = True
     sdk_types: bool = False  # only fields that the provider's own SDK has a type for
+    unsaid: Literal["raise", "report"] = "raise"  # a choice of tools that the wire has no word for
 
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "reasoning": ("own", "text", "none"),
-    "images": ("native", "summary", "user"),
+    "images": ("native", "summary", "user", "shown"),
+    "unsaid": ("raise", "report"),
 }
 
 
@@ -142,6 +145,7 @@ class Encoder:
     grammar: ClassVar[Grammar]
     naming: ClassVar[Rule] = PLAIN
     dialect: ClassVar[Dialect] = ANY_KEYWORD
+    fields: ClassVar[tuple[Field, ...]] = ()  # of the body, that say how to answer
     choice_at: ClassVar[tuple[str, ...]] = ("tool_choice",)  # where ``choice`` puts it
     # Modes of a choice that this wire cannot say, but that mean the same with fewer tools declared.
     narrowed: ClassVar[Mapping[str, str]] = {"allowed": "auto"}
@@ -150,6 +154,8 @@ class Encoder:
     names_history_tools: ClassVar[bool] = False  # tools in the history must be declared
     says_system_anywhere: ClassVar[bool] = False
     says_parallel: ClassVar[bool] = True  # that there may be one call at a time only
+    says_strict: ClassVar[bool] = True  # that arguments must follow their schema
+    says_text_tools: ClassVar[bool] = False  # tools whose input is plain text, and their calls
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -160,7 +166,7 @@ class Encoder:
         self.dropped.append(Dropped(where, what, why))
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        """The whole body. ``tools`` are the fields that declare tools and the choice."""
+        """The whole body but for ``fields``. ``tools`` declare tools and the choice."""
         raise NotImplementedError
 
     def entries(self, talk: Iterable[Said]) -> list[Entry]:
@@ -216,6 +222,18 @@ class Encoder:
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
         """One declaration."""
         raise NotImplementedError
+
+    def takes_text(self, tool: Tool) -> bool:
+        """Is this declared as a text tool? Not one of another wire: few of a kind of wire have them."""
+        return tool.text and self.says_text_tools and (not tool.extra or self.name in tool.extra)
+
+    def text_tool(self, tool: Tool, name: str) -> Entry:
+        """One declaration of a tool whose input is plain text."""
+        raise self.cannot("that a tool takes plain text", "its encoder has no text_tool()")
+
+    def within(self, tool: Tool, entry: Entry) -> Entry:
+        """A declaration where it stands, on a wire that has namespaces."""
+        return entry
 
     def tools(self, entries: list[Entry]) -> list[Entry]:
         """All declarations, as the request's field has them."""

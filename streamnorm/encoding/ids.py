@@ -44,6 +44,14 @@ class Grammar(NamedTuple):
         """
         return re.fullmatch(self.pattern, id) is not None
 
+    def spells(self, id: str) -> bool:
+        """Has that id, however long it is, no character that this wire's own have not?
+
+        >>> Grammar("[a-z]{1,3}").spells("abcd"), Grammar("[a-z]{1,3}").spells("a:b")
+        (True, False)
+        """
+        return bool(id) and all(map(self.takes, set(id)))
+
     def made_from(self, id: str, salt: str) -> str:
         """An id of this grammar that stands for ``id``."""
         prefix, size = self.made

@@ -16,22 +16,28 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..conversation import Text
-from ..tools import File
+from ..errors import EncodeError
+from ..events import ToolCall
+from ..text.written import json_text
+from ..tools import EMPTY_SCHEMA, File, Tool, ToolChoice
 from .encoder import Entry
+from .fields import at, is_there
 
 __all__ = [
     "Blocks", "Entry", "Found", "Items", "LeftOut", "Line", "Lines", "Messages", "ModelSaid", "Named",
     "Piece", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
-    "gathered", "media", "media_of", "type_of", "under",
+    "gathered", "media", "media_of", "type_of", "under", "word",
 ]  # fmt: skip
 
 Piece: TypeAlias = Text | File
 Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
+# What comes of taking something for what it is not.
+ODD = (KeyError, TypeError, ValueError, AttributeError, EncodeError)
 Returned: TypeAlias = tuple[Any, bool]  # what a tool gave, and whether that is an error
 
 
@@ -49,9 +55,10 @@ class UserSaid(NamedTuple):
 
 
 class ModelSaid(NamedTuple):
-    """One turn of the model, as the payloads of the stream that it was."""
+    """One turn of the model: what stands there, and the payloads of the stream that it was."""
 
     where: str
+    entries: list[Entry]
     payloads: list[Entry]
 
 
@@ -96,10 +103,17 @@ class Line:
 
 def found(said: Named, block: Entry, line: int) -> Found:
     """A call or a result with its id and name as texts; None where there is none."""
-    return Found(_word(said[0]), _word(said[1]), block, line)
+    return Found(word(said[0]), word(said[1]), block, line)
 
 
-def _word(value: Any) -> str | None:
+def _a(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError("of another type")
+    return value
+
+
+def word(value: Any) -> str | None:
+    """An id or a name, as a text; None where it is none."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value or None if isinstance(value, str) else str(value) if is_number else None
 
@@ -116,18 +130,28 @@ class Messages:
     is_usual: ClassVar[bool] = False
     is_usual_list: ClassVar[bool] = False
 
-    def __init__(self, container: str) -> None:
+    # Where a body has its system text, its tools and what may be called, and what else is read here.
+    beside: ClassVar[tuple[str, ...]] = ()
+    tools_at: ClassVar[str] = ""
+    choice_at: ClassVar[str] = ""
+    # Fields of what a client says that are read; in the opaque ones anything may stand.
+    known: ClassVar[frozenset[str]] = frozenset()
+    opaque: ClassVar[frozenset[str]] = frozenset()
+    usual: ClassVar[Mapping[str, Any]] = {}  # fields that say nothing by that value
+
+    def __init__(self, container: str, provider: str) -> None:
         self.container = container  # the field of a body that holds the entries
+        self.provider = provider
 
     # --- whose body it is -------------------------------------------------------------------------
 
     def likeness(self, body: Any) -> int:
         """2: its own words are in this body; 1: it would be its own if no word tells; 0: neither."""
-        entries = body.get(self.container) if isinstance(body, dict) else body
+        entries = at(body, self.container) if isinstance(body, dict) else body
         listed = [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
         if any(map(self.is_own, listed)) or (isinstance(body, dict) and self.is_own_body(body)):
             return 2
-        told = self.container in body if isinstance(body, dict) else any(map(self.is_like, listed))
+        told = is_there(entries) if isinstance(body, dict) else any(map(self.is_like, listed))
         return int(self.is_usual and told)
 
     def is_own(self, entry: Entry) -> bool:
@@ -145,6 +169,81 @@ class Messages:
     def has_past(self, body: Any) -> bool:
         """Does the service know turns that are not in the body?"""
         return False
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def tools(self, body: Entry) -> Iterator[Tool | LeftOut]:
+        """The tools that a body declares."""
+        said = at(body, self.tools_at) if self.tools_at else None
+        if not isinstance(said, list):
+            if is_there(said) and said is not None:
+                yield LeftOut(self.tools_at, "it is no list of tools")
+            return
+        for number, entry in enumerate(said):
+            where = f"{self.tools_at} {number}"
+            try:
+                yield from self.declared(entry)
+            except ODD:
+                yield LeftOut(where, "it is no declaration of a tool")
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        """The tools that one entry declares; what is odd in it may raise."""
+        yield self.hosted(entry)
+
+    def choice(self, body: Entry) -> ToolChoice | None:
+        """What a body says may be called; None where nothing is said, or nothing that we have."""
+        said = at(body, self.choice_at) if self.choice_at else None
+        try:
+            return self.chosen(said if is_there(said) else None, body)
+        except ODD:
+            return None
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        """The choice; what is odd in it may raise."""
+        return None
+
+    def hosted(self, entry: Entry) -> Tool:
+        """A tool that the provider runs itself."""
+        return Tool.server(self.provider, entry)
+
+    def function(self, said: Entry, schema: str, beside: Entry | None = None) -> Tool:
+        """A function; what is said of it and has no place in a ``Tool`` is kept for this wire."""
+        known = {"name", "description", "strict", schema}
+        extra = {key: value for key, value in said.items() if key not in known} | (beside or {})
+        return Tool(
+            _a(str, said["name"]),
+            _a(str, said.get("description") or ""),
+            _a(dict, said.get(schema) or dict(EMPTY_SCHEMA)),
+            _a(bool | None, said.get("strict")),
+            extra={self.provider: extra} if extra else {},
+        )
+
+    # --- what is not read -------------------------------------------------------------------------
+
+    def unread(self, body: Entry) -> Iterator[tuple[str, str]]:
+        """Fields of what a client says that have no place in a conversation: where, and their name."""
+        if not self.known:
+            return
+        entries = self.entries(body)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and not self.is_by_model(entry):
+                yield from ((self.container, field) for field in self._unknown(entry))
+        yield from (("system", field) for field in self._unknown(self.system(body)))
+
+    def is_by_model(self, entry: Entry) -> bool:
+        """Did the model say it? Then its parser keeps what is in it."""
+        return False
+
+    def _unknown(self, said: Any) -> Iterator[str]:
+        if isinstance(said, list):
+            for inner in said:
+                yield from self._unknown(inner)
+        elif isinstance(said, dict):
+            for field, inner in said.items():
+                if field in self.known:
+                    yield from self._unknown(inner)
+                elif field not in self.opaque and inner != self.usual.get(field):
+                    yield field
 
     # --- calls and results ------------------------------------------------------------------------
 
@@ -177,6 +276,10 @@ class Messages:
         """Makes the arguments of a call what the wire wants; True if they were not."""
         return False
 
+    def name_of(self, call: ToolCall) -> str:
+        """The name by which the tool is known that a call means."""
+        return call.name
+
     def line(self, number: int, entry: Entry) -> Line:
         """The entry with the calls and results in it."""
         raise NotImplementedError
@@ -185,7 +288,10 @@ class Messages:
 
     def entries(self, body: Any) -> Any:
         """The value of the container; entries may be passed without a body around them."""
-        return body.get(self.container) if isinstance(body, dict) else body
+        if not isinstance(body, dict):
+            return body
+        held = at(body, self.container)
+        return held if is_there(held) else None
 
     def system(self, body: Entry) -> Any:
         """The content of the body's own field for the system text."""
@@ -198,6 +304,11 @@ class Messages:
     def told(self, entry: Entry) -> Iterable[Entry]:
         """What the model said in an entry, as the payloads of a stream."""
         raise NotImplementedError
+
+    def answered(self, answer: Entry) -> Iterable[Entry]:
+        """An answer that is no stream, as the payloads of the stream that it would have been. Nothing
+        that stands in it raises."""
+        return ()
 
     def piece(self, block: Entry) -> Piece | None:
         """A text, or media that this wire may hold; what is odd in it may raise."""
@@ -212,7 +323,7 @@ class Messages:
             if piece is not None:
                 yield piece
                 continue
-            kind = type_of(block, "?") if isinstance(block, dict) else type(block).__name__
+            kind = _kind(block) if isinstance(block, dict) else type(block).__name__
             yield LeftOut(where, f"a part of type {kind} has no place in a conversation")
 
     def output(self, content: Any) -> Any:
@@ -220,6 +331,12 @@ class Messages:
         if not isinstance(content, list):
             return content
         pieces = [self._piece(block) for block in content]
+        if any(
+            isinstance(piece, File) for piece in pieces
+        ):  # what is beside media is said in words
+            pieces = [
+                piece or Text(json_text(said)) for piece, said in zip(pieces, content, strict=True)
+            ]
         if not content or any(piece is None for piece in pieces):
             return content
         if all(isinstance(piece, Text) for piece in pieces):
@@ -233,8 +350,13 @@ class Messages:
             return Text(block["text"])
         try:
             return self.piece(block)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except ODD:
             return None
+
+
+def _kind(block: Entry) -> str:
+    """What a block says that it is: by its type, or by the one field that it has."""
+    return type_of(block) or str(next(iter(block), "?"))
 
 
 def _objects(entries: Any) -> Iterator[tuple[str, Entry | None]]:
@@ -246,6 +368,10 @@ class _Roles(Messages):
     """Wires whose entries say who speaks."""
 
     model: ClassVar[str] = "assistant"
+    clients: ClassVar[tuple[str, ...]] = ("user",)  # roles of whom the model answers
+
+    def is_by_model(self, entry: Entry) -> bool:
+        return bool(entry.get("role") == self.model)
 
     def read(self, entries: Any) -> Iterator[Step]:
         for where, entry in _objects(entries):
@@ -256,10 +382,13 @@ class _Roles(Messages):
 
     def message(self, entry: Entry, where: str) -> Iterator[Step]:
         if entry.get("role") == self.model:
-            yield ModelSaid(where, list(self.told(entry)))
+            yield ModelSaid(where, [entry], list(self.told(entry)))
         elif entry.get("role") in ("system", "developer"):
             yield from gathered(SystemSaid, where, self.content(entry.get("content"), where))
         else:
+            role = entry.get("role")
+            if role is not None and role not in self.clients:
+                yield LeftOut(where, f"the role {role!r} is not known, and read as the user's")
             yield from self.user(entry, where)
 
     def user(self, entry: Entry, where: str) -> Iterator[Step]:
@@ -267,7 +396,7 @@ class _Roles(Messages):
 
     def tool(self, block: Entry, said: Named, where: str) -> ToolSaid:
         output, is_error = self.returned(block)
-        return ToolSaid(where, _word(said[0]), _word(said[1]), self.output(output), is_error)
+        return ToolSaid(where, word(said[0]), word(said[1]), self.output(output), is_error)
 
 
 def gathered(
@@ -354,6 +483,9 @@ class Items(_Roles):
         """Did the model say it?"""
         raise NotImplementedError
 
+    def is_by_model(self, entry: Entry) -> bool:
+        return self.is_model(entry)
+
     def line(self, number: int, entry: Entry) -> Line:
         line = Line(entry, is_model=False)
         if (said := self.call(entry)) is not None:
@@ -387,7 +519,7 @@ class Items(_Roles):
 
     def _turn(self, items: Sequence[Entry]) -> Iterator[Step]:
         if items:
-            yield ModelSaid("items", list(self.told({"items": list(items)})))
+            yield ModelSaid("items", list(items), list(self.told({"items": list(items)})))
 
 
 # --- small helpers for providers ------------------------------------------------------------------

@@ -78,8 +78,9 @@ class Names:
         new = [name for name in dict.fromkeys(names) if name not in self._wire]
         for name in new:
             self._check(name)
+        spellings = Counter(map(self._rule.spelled, new))
         for name in sorted(new, key=lambda n: not self._rule.takes(n)):  # those that fit come first
-            self._give(name, self._free(name, Counter(map(self._rule.spelled, new))))
+            self._give(name, self._free(name, spellings))
 
     def wire(self, name: str) -> str:
         """The name that this wire knows a tool by, also for a name that came from another wire."""

@@ -17,10 +17,12 @@ import msgspec
 from ..conversation import Conversation, Made, Reasoning, Text, Turn
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
+from ..options import RequestOptions
 from ..text.written import json_text
 from ..tools import File, Tool, ToolChoice, ToolResult, only_whole
 from .declare import tool_fields
 from .encoder import Answer, Body, Called, Encoder, Entry, Said, Spoken
+from .fields import joined, said_options
 from .ids import Ids
 from .names import Names
 from .schemas import Dropped
@@ -45,6 +47,7 @@ def prepare(
     tools: Sequence[Tool],
     choice: ToolChoice | None,
     system: str | None,
+    settings: RequestOptions,
 ) -> Prepared:
     """The body of a request that goes on with this conversation."""
     names.declare(tool.name for tool in tools if not tool.native)
@@ -53,7 +56,26 @@ def prepare(
     texts = [text for text in (system, conversation.system, *plan.system) if text]
     fields = tool_fields(encoder, names, tools, choice, talk)
     body = encoder.body(talk, "\n\n".join(texts) or None, fields)
-    return Prepared(body, tuple(encoder.dropped))
+    return Prepared(_with(encoder, body, settings), tuple(encoder.dropped))
+
+
+def _with(encoder: Encoder, body: Body, settings: RequestOptions) -> Body:
+    """The body with the fields that say how to answer: those of all wires, and this one's own."""
+    if not encoder.fields:  # it has said these itself
+        settings = settings.without("max_tokens")
+    said, dropped = said_options(encoder.fields, settings)
+    encoder.dropped += dropped
+    for provider, fields in settings.native.items():
+        if provider != encoder.name:
+            for field, value in fields.items():
+                if value is not None:
+                    encoder.drop("body", _named(field, value), f"only {provider} knows this field")
+    return joined(joined(said, body), settings.native.get(encoder.name, {}))
+
+
+def _named(field: str, value: Any) -> str:
+    """A field of another wire's body; of an object it may be a part that is left."""
+    return f"{field}: {', '.join(value)}" if isinstance(value, dict) and value else field
 
 
 def prepare_calls(encoder: Encoder, names: Names, calls: Sequence[ToolCall]) -> list[Entry]:
@@ -82,12 +104,28 @@ def prepare_results(encoder: Encoder, names: Names, results: Sequence[ToolResult
 
 def _answer(encoder: Encoder, called: Called, result: ToolResult) -> Answer:
     """File as they are wanted: in the result, described, or described and shown beside it."""
-    wish = encoder.options.images
+    wish, inside = encoder.options.images, Answer(called, result)
     if wish == "native" or not result.media or not result.inline:
-        return Answer(called, result)
+        return inside
+    if wish == "shown" and _is_sayable(encoder, encoder.answers, Said("tool", answers=(inside,))):
+        return inside
     pictures = (media for media in result.media if media.modality == "image")
-    beside = tuple(pictures) if wish == "user" else ()
+    beside = () if wish == "summary" else tuple(pictures)
     return Answer(called, msgspec.structs.replace(result, inline=False), beside)
+
+
+def _is_sayable(encoder: Encoder, say: Callable[[Said], list[Entry]], said: Said) -> bool:
+    """Does it say these media, not only words for them? It is tried, as each encoder knows itself."""
+    before = len(encoder.dropped)
+    media = [m for answer in said.answers for m in answer.result.media]
+    media += [part for part in said.parts if isinstance(part, File)]
+    try:
+        text = json_text(say(said))
+    except EncodeError:
+        return False
+    finally:
+        del encoder.dropped[before:]
+    return not any(file.summary in text for file in media)
 
 
 def _each_once(calls: list[ToolCall], complaint: str) -> None:
@@ -210,6 +248,8 @@ class _Plan:
         before, self._speaker = self._speaker, part.agent or ""
         if own:
             return part
+        if part.citations:
+            self._encoder.drop(where, "citations", "only the wire that told them has their form")
         is_other = before is not None and before != self._speaker
         return Text(f"\n\n{part.text}" if is_other else part.text)
 
@@ -246,15 +286,8 @@ class _Plan:
         self._encoder.drop(where, part.type, why)
 
     def _takes(self, file: File) -> bool:
-        """Can a user show it on this wire? It is tried, as each encoder knows itself."""
-        encoder, before = self._encoder, len(self._encoder.dropped)
-        try:
-            said = encoder.user(Said("user", (file,)))
-        except EncodeError:
-            return False
-        finally:
-            del encoder.dropped[before:]
-        return file.summary not in json_text(said)
+        """Can a user show it on this wire?"""
+        return _is_sayable(self._encoder, self._encoder.user, Said("user", (file,)))
 
     def _hosted_call(self, part: Called, own: bool, where: str) -> Called | None:
         if part.own or part.call.runs_on == "client":

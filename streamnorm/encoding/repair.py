@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import EncodeError, UsageError
+from .fields import at, is_there, replaced
 from .messages import Blocks, Entry, Found, Items, Line, Lines, Messages
 from .pairs import Asked, Given, Orphans, Repair, What, checked, is_closed, paired
 
@@ -37,16 +38,17 @@ def repaired(messages: Messages, body: Any, orphans: Orphans) -> Repaired:
     mended = _shape(messages)(messages, lines, answers)
     if not answers.report and mended == entries:
         return Repaired(body)
-    held = mended if isinstance(body, list) else {**body, messages.container: mended}
+    held = mended if isinstance(body, list) else replaced(body, messages.container, mended)
     return Repaired(held, tuple(answers.report))
 
 
 def _entries(body: Any, container: str) -> Any:
     if not isinstance(body, dict):
         raise UsageError("a request's body is an object, or the list of its messages")
-    if container not in body:
+    entries = at(body, container)
+    if not is_there(entries):
         raise UsageError(f"this body has no {container!r}; is it of another provider?")
-    return body[container]
+    return entries
 
 
 def _copy_of(entry: Entry, number: int) -> Any:

@@ -87,7 +87,12 @@ def lowered(
     """
     top = _as_object(schema, where)
     lowering = _Lowering(dialect, bool(strict))
-    return lowering.of(top, where, top=True), lowering.dropped
+    try:
+        return lowering.of(top, where, top=True), lowering.dropped
+    except (TypeError, ValueError, AttributeError) as error:
+        raise EncodeError(
+            f"the schema of {where!r} is none ({error}); pass one that JSON Schema knows"
+        ) from error
 
 
 def _as_object(schema: Any, where: str) -> Schema:

@@ -24,6 +24,7 @@ class Fields(NamedTuple):
     comments: int = 0
     error: bytes | None = None
     strays: int = 0  # lines that are neither a field nor a comment
+    id: bytes = b""  # what stands beside the data, on wires that number their events
 
 
 class Framer(Protocol):

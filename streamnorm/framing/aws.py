@@ -227,15 +227,11 @@ class Envelopes(EventStream):
     @property
     def decoded(self) -> bool:
         """Was every frame one payload, and none of them cut? Then nothing marks the end but the end."""
-        return self._kind is _Whole and self._inner is None and not self._cut
+        return self._inner is None and not self._cut
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The inner frames that ended in this chunk."""
-        told = super().feed(chunk)
-        if not self._waiting and not any(frame.startswith(_MARKS) for frame in told):
-            self._other = self._other or bool(told)
-            return told
-        return [inner for frame in told for inner in self._unpacked(frame)]
+        return [inner for frame in super().feed(chunk) for inner in self._unpacked(frame)]
 
     def rest(self) -> list[bytes]:
         """What was left of a frame, or of the inner body."""
@@ -243,11 +239,11 @@ class Envelopes(EventStream):
         self._cut = bool(left)
         if self._inner is not None:
             return left or self._inner.rest()
-        return [*self._settled(Around), *left] if self._waiting else left
+        return [*self._settled(Around), *left]
 
     def head_of(self, frame: bytes) -> bytes:
         """That of the inner framing."""
-        return b"" if self._inner is None or _is_own(frame) else self._inner.head_of(frame)
+        return b"" if self._inner is None else self._inner.head_of(frame)
 
     def read(self, frame: bytes) -> Fields:
         """By the rules of the inner framing."""
@@ -299,7 +295,8 @@ class Envelopes(EventStream):
         inner, cited = _inside(payload)
         if inner and (cited or inner[:1] != b"{"):
             return [*self._settled(Around), self._put(payload)]
-        if inner and self._knows is not None and self._knows(inner):
+        assert self._knows is not None  # else nothing is undecided
+        if inner and self._knows(inner):
             return [*self._settled(_Whole), self._put(payload)]
         self._waiting.append(payload)
         return [] if len(self._waiting) < MOST_WAITING else self._settled(Around)
@@ -310,7 +307,7 @@ class Envelopes(EventStream):
         self._kind, self._known = kind, {}
         if kind is _Whole:
             waiting = [payload for payload in waiting if _inside(payload)[0] != b""]
-            if not all(_is_object(_inside(payload)[0]) for payload in waiting):
+            if not all(_is_whole(_inside(payload)[0]) for payload in waiting):
                 return [json_bytes({BROKEN: "what came before the first payload is none"})]
         return [self._put(payload) for payload in waiting]
 
@@ -321,7 +318,6 @@ class Envelopes(EventStream):
 
 _PART = b"\0"  # before a stretch of an inner body, until that is framed
 _UNDECIDED = b"\1"  # before an event that may hold a payload or text, until that is known
-_MARKS = (_PART, _UNDECIDED)
 
 
 def _is_own(frame: bytes) -> bool:
@@ -343,11 +339,13 @@ def _inside(payload: bytes) -> tuple[bytes | None, bool]:
         return None, False
 
 
-def _is_object(inner: bytes | None) -> bool:
+def _is_whole(inner: bytes | None) -> bool:
+    """Is what begins as a payload one to its end?"""
     try:
-        return inner is not None and isinstance(msgspec.json.decode(inner), dict)
+        msgspec.json.decode(inner or b"")
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return False
+    return True
 
 
 class _Whole(Around):
@@ -412,7 +410,7 @@ def event_frame(name: str, body: Any, raw: str | None = "") -> bytes:
     >>> Envelopes(Envelope("chunk", "")).feed(event_frame("chunk", {"bytes": b'{"a":1}'}))
     [b'{"a":1}']
     """
-    data = body.get(raw) if raw and isinstance(body, dict) else None
+    data = body.get(raw) if isinstance(body, dict) else None
     if isinstance(data, str):
         with suppress(ValueError):  # what is no base64 is no body: told as the event that it is
             data = base64.b64decode(data, validate=True)

@@ -65,7 +65,10 @@ class JsonArray:
                 self._depth += 1
                 if self._depth == around + 1:
                     begin = match.start()
-                    self._part(chunk[between:begin], elements)
+                    self._stray(chunk[between:begin])
+                    if self.overflow:
+                        return elements
+                    elements += self._swept()
                     between = None
                 elif self._depth == 1:
                     between = at
@@ -79,20 +82,22 @@ class JsonArray:
                     begin, between = None, at
                 elif self._depth <= 0:
                     if between is not None:
-                        self._part(chunk[between : match.start()], elements)
+                        self._stray(chunk[between : match.start()])
+                        if self.overflow:
+                            return elements
+                        elements += self._swept()
                     self._depth, self.closed, between = 0, True, None
         self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])
-        elif between is not None and (self._loose or chunk[between:].strip(_NOTHING)):
-            self._loose.append(chunk[between:])
-            self._grow(len(chunk) - between)
+        elif between is not None:
+            self._stray(chunk[between:])
         return elements
 
     def rest(self) -> list[bytes]:
         """An element without its last bracket, which is not whole."""
-        held = b"".join(self._held) or b"".join(self._loose).strip(_NOTHING)
-        return [held] if held else []
+        held = b"".join(self._held)
+        return [held] if held else self._swept()
 
     def head_of(self, frame: bytes) -> bytes:
         """Nothing: an element is its own payload."""
@@ -109,11 +114,17 @@ class JsonArray:
         self.overflow = len(whole) > self._limit
         return whole
 
-    def _part(self, last: bytes, elements: list[bytes]) -> None:
-        """What stood between two elements; usually a comma."""
-        if self._loose or last.strip(_NOTHING):
-            elements.append(b"".join((*self._loose, last)).strip(_NOTHING))
-            self._loose, self._size = [], 0
+    def _stray(self, piece: bytes) -> None:
+        """What stands between two elements, usually a comma; white space before it does not count."""
+        if stray := piece if self._loose else piece.lstrip(_NOTHING):
+            self._loose.append(stray)
+            self._grow(len(stray))
+
+    def _swept(self) -> list[bytes]:
+        if not self._loose:
+            return []
+        stray, self._loose, self._size = b"".join(self._loose).strip(_NOTHING), [], 0
+        return [stray]
 
     def _hold(self, piece: bytes) -> None:
         self._held.append(piece)

@@ -146,7 +146,7 @@ class Values:
         self._junk.append(chunk[at:end])
         self._junk_size += end - at
         self.overflow = self._junk_size > self._limit
-        if begins:
+        if begins and not self.overflow:
             self._inside = True
             frames += filter(None, [self._swept()])
         return end

@@ -17,7 +17,7 @@ __all__ = ["SSE", "Uncut", "read"]
 
 _BOM = b"\xef\xbb\xbf"
 _NO_JSON = (b"event:", b"data:", b":")  # beginnings of blocks that no value begins with
-_IGNORED = {b"id", b"retry"}  # fields of the specification that say nothing to us
+_IGNORED = {b"retry"}  # a field of the specification that says nothing to us
 
 
 class Uncut(bytes):
@@ -40,13 +40,16 @@ class SSE:
         self._mixed = 0  # heads are of many kinds: so many chunks are not taken for runs
         self._even = True  # those before had: every other line was blank
         self._limit = limit
-        self._held: list[bytes] = []  # pieces of the block that has not ended
+        self._held: list[bytes] = []  # pieces of the block that has not ended …
+        self._cut: bytes | None = None  # … without this head, if a run ended inside its line
+        self._joint = b""  # of two blocks of that head: an end and a head
         self._size = 0
         self._cr = False  # the last chunk ended with a CR, already taken for a line end
         self._start: bytes | None = b""  # may be the beginning of a byte order mark
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The blocks that ended in this chunk."""
+        self._uncut()
         # Where every other line is blank, as on most wires, the lines tell it: finding one byte takes
         # less than half the time of finding two (``make bench``).
         if self._even and not self._cr and self._start is None and CR not in chunk:
@@ -85,31 +88,42 @@ class SSE:
         The search for the end of a block is the comparison of the next head, so that both cost one.
         Between the lines a block of another head is ``Uncut``; it cannot be taken for JSON.
         """
-        held, end = self._held, self._usual_end
-        if held:
-            if len(held) > 1:
-                return None  # a long block that is held in pieces, to be joined once
-            chunk = held[0] + chunk
-        if self._mixed or self._cr or self._start is not None or len(chunk) > self._limit:
+        if self._size + len(chunk) > self._limit:
+            return None
+        if self._cut is head:  # the last chunk was a run, too, and ended inside a line
+            lines = chunk.split(self._joint)
+            lines[0] = self._held[0] + lines[0]  # no end is cut in two: it is a part of a line
+        elif len(self._held) > 1:
+            return None  # a long block that is held in pieces, to be joined once
+        elif self._mixed or self._cr or self._start is not None:
             self._mixed = max(0, self._mixed - 1)
             return None
-        lines = chunk.split(end + head)
-        first = lines[0]
-        lines[0] = first.removeprefix(head)
-        if lines[0] is first:
-            return None
+        else:
+            self._uncut()
+            whole = self._held[0] + chunk if self._held else chunk
+            chunk = whole.removeprefix(head)
+            if chunk is whole:
+                return None
+            self._joint = self._usual_end + head
+            lines = chunk.split(self._joint)
         rest = lines.pop()
-        if LF not in rest:  # usually it ends inside a line
-            rest = head + rest
-        elif end in rest:
+        if LF in rest or not lines or LF in (text := b"".join(lines)):
+            return self._run_oddly(lines, rest, head)
+        if CR in text or CR in rest:
+            return None
+        self._held, self._cut, self._size, self.end = [rest], head, len(head) + len(rest), b""
+        return lines
+
+    def _run_oddly(self, lines: list[bytes], rest: bytes, head: bytes) -> list[bytes] | None:
+        """The same where the chunk does not end inside a line, or a block has another head."""
+        end = self._usual_end
+        if end in rest:
             line, _, rest = rest.rpartition(end)
             lines.append(line)
-            if LF in rest and end != b"\n\n":
-                return None
-        else:
-            if end != b"\n\n":
-                return None
-            rest = head + rest
+            head = b""
+        if LF in rest and end != b"\n\n":
+            return None
+        rest = head + rest
         text = b"".join(lines)
         if not lines or CR in text or CR in rest:
             return None
@@ -120,7 +134,13 @@ class SSE:
             if len(lines) > alike + max(3, alike // 8):  # a call ends and another begins in three
                 self._mixed = 4
         self._held, self._size, self.end = ([rest], len(rest), b"") if rest else ([], 0, end)
+        self._cut = None
         return lines
+
+    def _uncut(self) -> None:
+        """What is held gets its head back."""
+        if self._cut is not None:
+            self._held[0], self._cut = self._cut + self._held[0], None
 
     def _single_lines(self, chunk: bytes) -> list[bytes] | None:
         """Blocks of one line each, all ended by CR LF: split as they are.
@@ -155,6 +175,7 @@ class SSE:
     def rest(self) -> list[bytes]:
         """The last block, if the input ended without its blank line."""
         self.single_lines = False
+        self._uncut()
         if self._start:
             self._held.append(self._start)
         block = b"".join(self._held).strip(b"\n")
@@ -243,10 +264,10 @@ def read(block: bytes) -> Fields:
     of any other name is to be ignored, and is counted: it may be the data of a damaged stream.
 
     >>> read(b": hi\\nevent: x\\ndata: 1\\ndata:2\\ndat: 3")
-    Fields(data=b'1\\n2', event='x', comments=1, error=None, strays=1)
+    Fields(data=b'1\\n2', event='x', comments=1, error=None, strays=1, id=b'')
     """
     data: list[bytes] = []
-    event, comments, error, strays = b"", 0, None, 0
+    event, comments, error, strays, id = b"", 0, None, 0, b""
     for line in block.split(b"\n"):
         field, colon, value = line.partition(b":")
         value = value[1:] if value[:1] == b" " else value
@@ -256,9 +277,11 @@ def read(block: bytes) -> Fields:
             event = value
         elif field == b"error":
             error = value
+        elif field == b"id":
+            id = value
         elif not field and colon:
             comments += 1
         elif line and field not in _IGNORED:
             strays += 1
     joined = b"\n".join(data) if data else None
-    return Fields(joined, event.decode("utf-8", "replace"), comments, error, strays)
+    return Fields(joined, event.decode("utf-8", "replace"), comments, error, strays, id)

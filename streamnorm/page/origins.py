@@ -24,37 +24,43 @@ ANY = "*"
 
 
 class Guard:
-    """ASGI middleware. ``hosts``: names of this server; ``origins``: other pages that may ask."""
+    """ASGI middleware. ``hosts``: names of this server; ``origins``: other pages that may ask;
+    ``advice``: the options of the command that change the one and the other, if it has them."""
 
     def __init__(
-        self, app: ASGIApp, hosts: Collection[str] = LOCAL, origins: Collection[str] = ()
-    ) -> None:
+        self, app: ASGIApp, hosts: Collection[str] = LOCAL, origins: Collection[str] = (),
+        advice: tuple[str, str] = ("--host", "--allow-origin"),
+    ) -> None:  # fmt: skip
         self._app = app
+        self._for_hosts, self._for_origins = (
+            option and f"; start the server with {option} to change that" for option in advice
+        )
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origin.rstrip("/") for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through, or say why not."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        why = self._refused(scope["method"], headers)
+        # Any page can open a WebSocket, and a browser only says whose it is.
+        why = self._refused(scope.get("method", "POST"), headers)
         answered = self._with_headers(send, headers.get("origin", ""))
         if why:
             return await problem(403, why)(scope, receive, answered)
-        if scope["method"] == "OPTIONS" and headers.get("origin", "") in self._origins:
+        if scope.get("method") == "OPTIONS" and headers.get("origin", "") in self._origins:
             return await problem(200, "")(scope, receive, answered)
         await self._app(scope, receive, answered)
 
     def _refused(self, method: str, headers: Headers) -> str:
         host = headers.get("host", "")
         if ANY not in self._hosts and _name(host) not in self._hosts:
-            return f"this server does not answer for {_name(host)!r}; start it with --host to change that"
+            return f"this server does not answer for {_name(host)!r}{self._for_hosts}"
         origin = headers.get("origin", "")
         if method in ("GET", "HEAD") or not origin or origin in self._origins:
             return ""
         if origin.partition("://")[2] != host:
-            return "a page of another origin may not ask this; start the server with --allow-origin"
+            return f"a page of another origin may not ask this{self._for_origins}"
         return ""
 
     def _with_headers(self, send: Send, origin: str) -> Send:

@@ -34,6 +34,10 @@ class Takes:
         self._uploads: OrderedDict[str, Take] = OrderedDict()
         self._listing: list[dict[str, Any]] | None = None
 
+    def look_into(self, folder: Path) -> None:
+        """The takes of a folder as they are now, in the place of those that were there."""
+        self._known, self._listing = _in_folder(folder), None
+
     def listing(self) -> list[dict[str, Any]]:
         """All names, in order, each with what the take proves."""
         if self._listing is None:

@@ -165,7 +165,7 @@ class Recorder:
             self._asked = True
             WRITER.soon(self)
         elif size >= self._most:
-            self.flush()
+            self._safely(self._write_waiting, None)  # the writer stays asked: it will come anyway
         return None
 
     def payload(self, payload: dict[str, Any]) -> None:
@@ -432,7 +432,7 @@ _PERHAPS = re.compile(
     rb"(?<![^\r\n]):(?: (?:s(?:t(?:r(?:e(?:a(?:m(?:n(?:o(?:rm?)?)?)?)?)?)?)?)?)?)?\Z"
 )
 _LONGEST = len(b": streamnorm")
-_PLUS = ord("+")
+_PLUS, _NEWLINE = b"+\n"
 _SURE = 0.000499  # seconds after a mark that are surely rounded to it
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
 
@@ -476,20 +476,27 @@ class _Events:
         """Clean bytes in their order, with marks between them where chunks with other times begin:
         cleaning changes no length, and what is held back stays in the count of what is coming."""
         data = self._disguised(self._settled(self._held + data, last))
+        coming, marked = self._coming, self._marked
         out: list[bytes] = []
         start = written = 0
-        while start < len(data):
-            at, size = self._coming[0]
-            end = min(start + size, len(data))
-            if end - start == size:
-                self._coming.popleft()
+        total = len(data)
+        while start < total:
+            entry = coming[0]
+            at, size = entry
+            end = start + size
+            if end > total:
+                entry[1] = end - total
+                end = total
             else:
-                self._coming[0][1] = size - (end - start)
-            if at != self._marked and (place := self._place(data, start, end)) < end:
-                self._marked = at
-                out += data[written:place], _mark(at)
-                written = place
+                coming.popleft()
+            if at != marked:
+                begins = start and data[start - 1] == _NEWLINE
+                if (place := start if begins else self._place(data, start, end)) < end:
+                    marked = at
+                    out += data[written:place], _mark(at)
+                    written = place
             start = end
+        self._marked = marked
         self._last = data[-1:] or self._last
         return b"".join((*out, data[written:]))
 

@@ -11,14 +11,15 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from ..edge.clients import library_of, stream_class, transport_class
 from ..errors import UsageError
 from ..text.written import json_bytes
+from .loopback import HOST, Loopback
 
 __all__ = ["Answer", "Received", "Server", "Transport", "transport"]
 
@@ -83,29 +84,11 @@ class Transport(Protocol):
 
 def transport(answering: Answering) -> Transport:
     """A transport that answers so."""
-    made: Transport = _transport_class()(_Answers(answering))
+    made: Transport = transport_class(_ScriptedTransport)(_Answers(answering))
     return made
 
 
-@lru_cache(maxsize=1)
-def _transport_class() -> Callable[[_Answers], Any]:
-    bases = [(m.BaseTransport, m.AsyncBaseTransport) for m in map(_library, _LIBRARIES) if m]
-    if not bases:
-        raise UsageError("a transport needs httpx; install it, or use server() instead")
-    return type("ScriptedTransport", (_Scripted, *(b for pair in bases for b in pair)), {})
-
-
-_LIBRARIES = ("httpx", "httpx2")
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-class _Scripted:
+class _ScriptedTransport:
     def __init__(self, answers: _Answers) -> None:
         self._answers = answers
 
@@ -123,21 +106,16 @@ class _Scripted:
         headers = {name.lower(): value for name, value in request.headers.items()}
         path = request.url.raw_path.decode("ascii", "replace")
         answer = self._answers.next(Received(request.method, path, headers, content))
-        library = import_module(type(request).__module__.partition(".")[0])
+        library = library_of(request)
         return library.Response(
             answer.status,
             headers={"content-type": answer.content_type},
-            stream=_stream_class(library)(answer, library),
+            stream=stream_class(library, _ScriptedStream)(answer, library),
             request=request,
         )
 
 
-@lru_cache
-def _stream_class(library: Any) -> Callable[[Answer, Any], Any]:
-    return type("ScriptedStream", (_Stream, library.SyncByteStream, library.AsyncByteStream), {})
-
-
-class _Stream:
+class _ScriptedStream:
     def __init__(self, answer: Answer, library: Any) -> None:
         self._answer = answer
         self._library = library
@@ -163,7 +141,7 @@ class _Stream:
 # --- a server on the loopback address -------------------------------------------------------------
 
 
-class Server:
+class Server(Loopback):
     """Answers every request with the next answer; ``with`` and ``async with`` both work.
 
     >>> from streamnorm.testing import say, script
@@ -174,64 +152,38 @@ class Server:
     ({'model': 'x'}, 3)
     """
 
-    def __init__(self, answering: Answering) -> None:
-        self._answers = _Answers(answering)
-        self._url = ""
-        self._http: _Http | None = None
-        self._thread: threading.Thread | None = None
+    SCHEME = "http://"
 
-    @property
-    def url(self) -> str:
-        """Where it listens, such as ``http://127.0.0.1:40123``."""
-        if not self._url:
-            raise UsageError("the server is not running: use it in a with statement")
-        return self._url
+    def __init__(self, answering: Answering) -> None:
+        super().__init__()
+        self._answers = _Answers(answering)
+        self._http: _Http
 
     @property
     def requests(self) -> list[Received]:
         """What was asked so far."""
         return self._answers.requests
 
-    def start(self) -> Self:
-        """Listen on a free port."""
-        if self._http is None:
-            self._http = _Http(self._answers)
-            self._url = f"http://127.0.0.1:{self._http.server_address[1]}"
+    def _serve(self, port: Future[int]) -> None:
+        with _Http(self._answers) as self._http:  # at its end it waits for all connections
+            port.set_result(self._http.server_address[1])
             # The poll decides how long close() takes, not how soon requests are answered.
-            self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
-            self._thread.start()
-        return self
+            self._http.serve_forever(0.01)
 
-    def close(self) -> None:
-        """Stop listening and close what is open."""
-        http, self._http = self._http, None
-        if http is not None and self._thread is not None:
-            http.shutdown()
-            http.hang_up()
-            http.server_close()
-            self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self.start()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
+    def _stop(self) -> None:
+        self._http.shutdown()
+        self._http.hang_up()
 
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = False  # so that closing waits for them: nothing outlives the test
+    request_queue_size = 512  # clients that come at once; five, as usual, resets the others
 
     def __init__(self, answers: _Answers) -> None:
         self.answers = answers
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__((HOST, 0), _Handler)
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()

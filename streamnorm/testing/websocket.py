@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..edge.runtime import in_thread
 from ..encoding.steps import Error
 from ..encoding.teller import Asked, Talker
 from ..errors import UsageError, needs
 from ..text.written import json_text
 from .http import Received
+from .loopback import HOST, Loopback
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -50,7 +49,7 @@ Preparing: TypeAlias = Callable[
 ]  # what is said where nothing is to be said
 
 
-class WebSocketServer:
+class WebSocketServer(Loopback):
     """Answers every request of a WebSocket with the next turn; ``with`` and ``async with`` both work.
 
     ::
@@ -59,6 +58,8 @@ class WebSocketServer:
             async with websockets.connect(server.url) as socket, session(socket) as streams: ...
         server.requests[0].body
     """
+
+    SCHEME = "ws://"
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class WebSocketServer:
         lanes: int = 1,
         turns: int | None = None,
     ) -> None:
+        super().__init__()
         needs("websockets", "a scripted WebSocket", extra="testing")
         if not isinstance(lanes, int) or lanes < 1:
             raise UsageError(
@@ -81,17 +83,8 @@ class WebSocketServer:
         self._speaking, self._preparing = speaking, preparing
         self._requests: list[Received] = []
         self._messages: list[Received] = []
-        self._url = ""
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it listens, such as ``ws://127.0.0.1:40123``."""
-        if not self._url:
-            raise UsageError("the server is not running: use it in a with statement")
-        return self._url
+        self._loop: asyncio.AbstractEventLoop
+        self._ended: asyncio.Event
 
     @property
     def http_url(self) -> str:
@@ -135,48 +128,20 @@ class WebSocketServer:
 
     # --- running
 
-    def start(self) -> Self:
-        """Listen on a free port."""
-        if self._thread is None:
-            port: Future[int] = Future()
-            self._thread = threading.Thread(target=self._run, args=(port,))
-            self._thread.start()
-            self._url = f"ws://127.0.0.1:{port.result()}"
-        return self
+    def _serve(self, port: Future[int]) -> None:
+        asyncio.run(self._listen(port))
 
-    def close(self) -> None:
-        """Stop listening and close what is open."""
-        thread, self._thread = self._thread, None
-        if thread is not None and self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
-            thread.join()
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self.start()
-
-    async def __aexit__(self, *_: object) -> None:
-        await in_thread(self.close)  # so that clients of this loop can answer the end
-
-    def _run(self, port: Future[int]) -> None:
-        try:
-            asyncio.run(self._serve(port))
-        except OSError as error:
-            port.set_exception(error)
-
-    async def _serve(self, port: Future[int]) -> None:
+    async def _listen(self, port: Future[int]) -> None:
         from websockets.asyncio.server import serve
 
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         options: dict[str, Any] = {"close_timeout": _FAREWELL, "max_size": None}
-        async with serve(self._connected, "127.0.0.1", 0, ping_interval=None, **options) as server:
+        async with serve(self._connected, HOST, 0, ping_interval=None, **options) as server:
             port.set_result(next(iter(server.sockets)).getsockname()[1])
-            await self._stop.wait()
+            await self._ended.wait()
 
     async def _connected(self, socket: ServerConnection) -> None:
         connection = _Connection(self, socket)

@@ -44,6 +44,16 @@ class Balance:
         self._seen = len(fragments)
         return self._even and not self._hopeless
 
+    def is_too_much(self, fragments: Sequence[str]) -> bool:
+        """Does something stand behind the object of these fragments?"""
+        self.is_even(fragments)
+        return self._even and self._hopeless
+
+    @property
+    def hopeless(self) -> bool:
+        """Is what was looked at no object, or more than one, whatever follows?"""
+        return self._hopeless
+
     def _look(self, text: str) -> None:
         at = 0
         if self._escaped and text:

@@ -8,6 +8,7 @@ the same text ten times as fast.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .written import json_sorted, json_spaced
@@ -74,8 +75,6 @@ def _canonical(value: Any, out: list[str]) -> None:
             _canonical(item, out)
             mark = ","
         out.append("]" if value else "[]")
-    elif type(value) is str:
-        out.append(json_spaced(value))
     elif type(value) is float:
         out.append(_number(value))
     else:
@@ -120,8 +119,11 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
         from hashlib import sha256  # not needed to read a stream
 
         _sha256 = sha256
-    text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _written(name))
+    text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _named(name))
     return str(_sha256(text).hexdigest())
+
+
+_named = lru_cache(maxsize=256)(_written)  # a stream has few names, and tells them often
 
 
 _sha256: Any = None  # once it was needed: to import it takes half as long as to use it

@@ -32,7 +32,7 @@ class Refused(ValueError):
     """The text is not exact JSON; the message says what is wrong with it."""
 
 
-def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
+def parse(text: str, max_depth: int = MAX_DEPTH) -> Any:
     """The value of ``text``, or ``Refused``.
 
     >>> parse('{"id": 1180591620717411303424}')
@@ -45,13 +45,18 @@ def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
         value = _read(text)
     except UNREADABLE:
         return _judge(text, max_depth)
-    flat = type(value) is dict and "[" not in text and text.rfind("{") == 0
-    keys = len(value) if flat else _counted(value, max_depth)
-    if keys == text.count(":"):  # every key said has a colon of its own
+    colons = text.count(":")  # every key said has one of its own
+    if type(value) is dict and len(value) == colons and "[" not in text and max_depth > 1:
+        return value  # so what is inside has no keys, and nothing inside it
+    keys = _counted(value, max_depth)
+    if keys == colons:
         return value
     # Every key is followed by '":'. If there are as many of those as keys in the value, and none
     # can hide behind white space before its colon, then no key was said twice.
-    if keys != text.count('":') or _space_before_colon(text):
+    said = text.count('":')
+    if said != keys and '\\\\":' not in text:  # (there a key ends with a backslash)
+        said -= text.count('\\":')  # in a text, as in one that holds JSON, a quote is escaped
+    if said != keys or _space_before_colon(text):
         return _judge(text, max_depth)
     return value
 

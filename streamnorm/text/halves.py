@@ -88,7 +88,7 @@ class Mask:
 
 def masked(data: bytes) -> tuple[bytes, Mask] | None:
     """JSON text with every lone half masked, and the mask; None if there is none to mask."""
-    if not any(match[1] for match in _escape.finditer(data)):
+    if b"\\u" not in data or not any(match[1] for match in _escape.finditer(data)):
         return None
     taken = {(ord(char) - _PRIVATE) // _BLOCK for char in _private.findall(_spelt(data))}
     free = next((n for n in range((0x110000 - _PRIVATE) // _BLOCK) if n not in taken), None)

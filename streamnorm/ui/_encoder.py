@@ -177,6 +177,9 @@ class MoveEncoder(Encoder):
             told = self._told(self._fold.hear(item))
         else:
             told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
+        if len(told) == 1:
+            line = told[0]
+            return [line if type(line) is bytes else safe_json(line)]
         return [line if type(line) is bytes else safe_json(line) for line in told]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -371,7 +374,7 @@ def as_text(output: Any) -> str:
     return output if isinstance(output, str) else json_text(output)
 
 
-def call_metadata(call: Call, event: ToolCall | Any) -> dict[str, Any]:
+def call_metadata(event: ToolCall | Any) -> dict[str, Any]:
     """Where a call and its id come from, for the page: what ``inbox`` reads when it comes back."""
     whence = event.provenance
     metadata: dict[str, Any] = {

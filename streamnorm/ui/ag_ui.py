@@ -266,9 +266,11 @@ class Encoder(MoveEncoder):
         self._forget(call)
         text = _json_of(event)
         metadata = {"streamnorm": _facts(call, event)}
+        if text == told:
+            return self._ended(call.id, metadata, event)
         if text.startswith(told):
-            rest = [_args(call.id, text[len(told) :])] if text != told else []
-            return [*rest, *self._ended(call.id, metadata, event)]
+            rest = _args(call.id, text[len(told) :])
+            return [rest, *self._ended(call.id, metadata, event)]
         again = self._fold.unique(call.id)
         events = self._gone(call.id, "the arguments were told again, as they are", "superseded")
         call.id = again
@@ -404,7 +406,7 @@ def _json_of(call: ToolCall) -> str:
 
 
 def _facts(call: f.Call, event: ToolCall | BrokenToolCall) -> Frame:
-    facts = call_metadata(call, event)
+    facts = call_metadata(event)
     if call.by_provider:
         facts["providerExecuted"] = True
     return facts

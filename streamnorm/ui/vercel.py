@@ -15,7 +15,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
 from .. import fold as f
-from ..events import Failed, Finish, ToolCall
+from ..events import Failed, Finish
 from ..text.written import HOLE, phrase, phrased, safe_json
 from ._cited import sources_of
 from ._encoder import (
@@ -191,7 +191,7 @@ class Encoder(MoveEncoder):
         self._phrases.pop(call, None)
         chunk = _named("tool-input-available", call)
         chunk["input"] = event.arguments
-        chunk["toolMetadata"] = _metadata(call, event)
+        chunk["toolMetadata"] = {"streamnorm": call_metadata(event)}
         if self._echo and event.echo:
             chunk["providerMetadata"] = {"streamnorm": {"echo": event.echo}}
         return [chunk]
@@ -200,7 +200,7 @@ class Encoder(MoveEncoder):
         self._phrases.pop(move.call, None)
         chunk = _named("tool-input-error", move.call)
         chunk["input"], chunk["errorText"] = move.event.raw, broken_text(move.event)
-        chunk["toolMetadata"] = _metadata(move.call, move.event)
+        chunk["toolMetadata"] = {"streamnorm": call_metadata(move.event)}
         return [chunk]
 
     def _progress(self, move: f.Progress) -> list[Told]:
@@ -301,10 +301,6 @@ def _named(type: str, call: f.Call) -> Frame:
     if call.by_provider:
         chunk["providerExecuted"] = True
     return chunk
-
-
-def _metadata(call: f.Call, event: ToolCall | Any) -> Frame:
-    return {"streamnorm": call_metadata(call, event)}
 
 
 def _run_id(run: f.Run) -> str:

@@ -222,8 +222,17 @@ def test_json_that_is_no_payload_is_passed_on_whole(provider: str, payload: str)
 
 @pytest.mark.parametrize(
     ("data", "twice"),
-    [(b'{"a":1,"a":2}', True), (b'[{"a":{"b":1,"b":1}}]', True), (b'{"a":1,"b":{"a":1}}', False),
-     (b"{", False), (b"[" * 100_000, False)],
+    [(b'{"a":1,"a":2}', True), (b'[{"a":{"b":1,"b":2}}]', True), (b'{"a":1,"b":{"a":1}}', False),
+     (b'{"a":1,"a":1}', False), (b'{"a" :1,"a":2}', True), (b'{"a\\\\":1,"b":1,"b":2}', True),
+     (b'{"a":"\\":","b":1,"b":2}', True), (b'{"a":"\\":\\":","b":1}', False), (b"{", False),
+     (b"[" * 100_000, False)],
 )  # fmt: skip
-def test_a_field_that_is_said_twice_in_one_object_is_seen(data: bytes, twice: bool):
+def test_a_field_that_is_said_twice_and_differently_is_seen(data: bytes, twice: bool):
     assert _even.says_twice(data) is twice
+
+
+def test_before_the_first_repair_of_a_payload_all_of_it_is_as_it_came():
+    repairs = _even.Repairs(b"{}")
+    assert repairs.fresh
+    repairs.begin(("a",))
+    assert not repairs.fresh

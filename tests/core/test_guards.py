@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from streamnorm.core.calls import FUNCTION, Call, Kind, State
-from streamnorm.events import ProviderToolResult, ToolCallDelta, ToolCallStart, ToolProgress
-from streamnorm.limits import LimitReached
+from streamnorm.core.calls import FUNCTION, MOST_CONTRADICTIONS, Call, Kind, State
+from streamnorm.core.copies import Copy
+from streamnorm.core.parser import replaces
+from streamnorm.events import (
+    BrokenToolCall,
+    ProviderToolResult,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolProgress,
+)
+from streamnorm.limits import LimitReached, Limits
+from tests.conftest import Chat, Messages, sse, traced
 from tests.core.test_calls import CODE, CUSTOM, Desk, opened
 
 WHOLE = '{"a":1}'
@@ -90,6 +100,42 @@ def test_a_copy_of_the_text_with_whole_characters_is_the_same_as_one_said_in_hal
     desk.close(call)
     desk.settle(call, f'{{"a":"{HIGH}{LOW}"}}')
     assert (told(desk), desk.notes) == ([("a", "whole")], {})
+
+
+def test_of_a_call_that_was_contradicted_often_only_its_very_text_is_the_same():
+    """Reading a long text again for each of many copies would cost their product."""
+    desk, call = opened()
+    desk.append(call, WHOLE)
+    desk.close(call)
+    for _ in range(MOST_CONTRADICTIONS):
+        desk.settle(call, '{"a":2}')
+    assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS
+    desk.settle(call, '{"a": 1}')
+    assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS
+    desk.settle(call, '{"a":2}')
+    desk.settle(call, '{"a": 1}')
+    assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS + 2
+    desk.settle(call, WHOLE)
+    assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS + 2
+
+
+# --- a piece that says nothing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "became"),
+    [([], [WHOLE], "whole"), (['{"a"'], [":1}"], "conflict"), ([WHOLE], [], "whole")],
+)
+def test_a_piece_that_says_nothing_is_a_loss_only_in_the_midst_of_a_text(before, behind, became):
+    desk, call = opened()
+    for text in before:
+        desk.append(call, text)
+    desk.calls.hollow(call)
+    for text in behind:
+        desk.append(call, text)
+    desk.close(call)
+    desk.end_turn("stop")
+    assert told(desk) == [(call.id, became)]
 
 
 # --- ids and limits -------------------------------------------------------------------------------
@@ -233,9 +279,49 @@ def test_a_call_said_all_at_once_without_a_name_is_broken():
 
 def test_an_id_that_was_used_before_is_not_used_again_by_a_call_said_all_at_once():
     desk = usual()
-    whole(desk, id="first")
+    whole(desk, id="first", text='{"b":2}')
     whole(desk, id="first", choice=1)
     assert [e.id for e in desk.ended()] == ["first", desk.mint.id(1), "first"]
+
+
+def test_a_call_said_all_at_once_and_again_is_one_call():
+    desk = usual()
+    whole(desk, id="first")
+    assert (told(desk), desk.notes) == ([("first", "whole")], {"call.start_repeated": 1})
+
+
+@pytest.mark.parametrize(
+    "other", [{"name": "g"}, {"text": '{"a":2}'}, {"kind": Kind("server-tool", "provider")}]
+)
+def test_a_call_said_all_at_once_under_an_id_that_was_told_otherwise_is_another(other):
+    desk = usual()
+    whole(desk, id="first", **other)
+    assert len(told(desk)) == 2
+
+
+def test_a_call_said_all_at_once_by_the_shortcut_and_again_is_one_call():
+    desk = usual()
+    whole(desk, id="b", text='{"b":2}')
+    whole(desk, id="b", text='{"b":2}')
+    assert told(desk) == [("first", "whole"), ("b", "whole")]
+    whole(desk, id="b", text='{"b":3}')
+    assert [e.id for e in desk.ended()] == ["first", "b", desk.mint.id(2)]
+
+
+def test_a_call_under_the_id_of_another_that_is_said_again_is_one_call():
+    desk = usual()
+    for text in ('{"b":2}', '{"b":3}', '{"b":2}', '{"b":3}', WHOLE):
+        whole(desk, id="first", text=text)
+    assert [e.raw for e in desk.ended()] == [WHOLE, '{"b":2}', '{"b":3}']
+
+
+def test_of_one_payload_two_calls_that_say_the_same_are_two():
+    desk = usual()
+    desk.calls.since = 1
+    whole(desk, id="b")
+    whole(desk, id="b")
+    whole(desk, id="first")
+    assert [e.id for e in desk.ended()] == ["first", "b", desk.mint.id(2)]
 
 
 def test_a_call_said_all_at_once_keeps_to_the_limits():
@@ -458,12 +544,72 @@ def test_places_of_stray_text_are_remembered_up_to_the_number_of_calls():
 # --- a start in the place of another --------------------------------------------------------------
 
 
-def test_a_start_in_a_free_place_or_that_of_a_told_call_is_a_new_one():
+def test_a_start_in_a_free_place_or_under_another_id_in_that_of_a_told_call_is_a_new_one():
     desk, call = opened(WHOLE)
     assert desk.restarts(None, "a", "f") is False
     desk.close(call)
-    assert desk.restarts(call, "a", "f") is False
+    assert desk.restarts(call, "b", "f") is False
+    assert desk.restarts(call, None, "f") is False
     assert told(desk) == [("a", "whole")]
+
+
+# --- told, and said once more ---------------------------------------------------------------------
+
+
+def retold(*texts: str, name: str = "f") -> Desk:
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    assert desk.restarts(call, "a", name) is True
+    for text in texts:
+        desk.append(call, text)
+    desk.close(call)
+    return desk
+
+
+@pytest.mark.parametrize("texts", [(WHOLE,), (WHOLE[:3], WHOLE[3:]), ('{ "a" : 1 }',), ()])
+def test_a_told_call_that_is_said_once_more_in_its_place_is_told_once(texts):
+    desk = retold(*texts)
+    assert (told(desk), desk.notes) == ([("a", "whole")], {"call.start_repeated": 1})
+
+
+@pytest.mark.parametrize(("text", "name"), [('{"a":2}', "f"), ('{"a":', "f"), (WHOLE, "g")])
+def test_a_told_call_that_is_said_otherwise_in_its_place_is_no_second_call(text: str, name: str):
+    desk = retold(text, name=name)
+    assert [(e.kind, e.name, e.raw) for e in desk.ended()] == [
+        ("tool_call", "f", WHOLE), ("broken_tool_call", name, text),
+    ]  # fmt: skip
+    assert desk.ended()[1].reason == "conflict"
+
+
+def test_what_is_said_once_more_is_no_doubt_for_others():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    other = desk.open(id="b", name="g")
+    desk.restarts(call, "a", "f")
+    desk.append(call, WHOLE)
+    desk.append(other, WHOLE)
+    desk.close(other)
+    assert told(desk) == [("a", "whole"), ("b", "whole")]
+
+
+def test_after_a_copy_has_ended_text_for_its_call_is_late_again():
+    desk = retold(WHOLE)
+    desk.append(desk.calls.all[0], "x")
+    assert desk.notes["call.late"] == 1
+
+
+def test_a_call_that_broke_may_be_tried_again_in_its_place():
+    desk, call = opened(WHOLE)
+    desk.calls.fail(call, "conflict", "x", desk.out)
+    assert desk.restarts(call, "a", "f") is False
+
+
+def test_a_copy_keeps_to_the_limits():
+    desk, call = opened(WHOLE, arguments=8)
+    desk.close(call)
+    desk.restarts(call, "a", "f")
+    with pytest.raises(LimitReached):
+        desk.append(call, "123456789")
 
 
 def test_a_start_without_an_id_is_never_the_same_one_again():
@@ -819,3 +965,337 @@ def test_of_a_call_that_is_over_the_text_is_kept_in_one_piece():
     desk.append(call, "1}")
     desk.close(call)
     assert (told(desk), call.fragments) == ([("a", "whole")], [WHOLE])
+
+
+# --- objects that add up ----------------------------------------------------------------------------
+
+
+def test_an_object_that_text_follows_is_not_whole():
+    desk, call = opened(closes=False)
+    desk.merge_object(call, WHOLE)
+    assert desk.calls.is_whole(call)
+    desk.append(call, "x")
+    assert not desk.calls.is_whole(call)
+
+
+@pytest.mark.parametrize("closed", ['{"b":2}', "[1]"])
+def test_an_object_for_a_call_that_was_closed_may_be_of_the_one_that_is_open(closed: str):
+    """Told or waiting for the end, what it said stays as it is."""
+    desk, call = opened(closed)
+    desk.close(call)
+    other = desk.open(id="b", name="f")
+    desk.append(other, WHOLE)
+    desk.merge_object(call, '{"c":3}')
+    desk.close(other)
+    desk.end_turn("stop")
+    assert dict(told(desk))["b"] == "conflict"
+    assert [e.raw for e in desk.ended() if e.id == "a"] == [closed]
+    assert desk.notes["call.late"] == 1
+
+
+def test_pieces_that_grow_to_an_empty_object_are_no_placeholder():
+    desk, call = opened("{", closes=False)
+    desk.append(call, "}")
+    desk.announce_end("stop")
+    assert told(desk) == [("a", "whole")]
+
+
+# --- said once more -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("copy", "ends"), [(WHOLE, []), ('{"b":2}', ["conflict"])])
+def test_the_copy_of_a_told_call_is_what_is_stated_of_it_and_the_call_stays(copy: str, ends):
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    assert desk.restarts(call, "a", "f")
+    desk.settle(call, copy)
+    desk.close(call)
+    assert [reason for _, reason in told(desk)] == ["whole", *ends]
+    assert call.raw == WHOLE
+
+
+def test_a_told_call_that_is_stated_with_other_spaces_is_the_same():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    desk.settle(call, '{ "a": 1 }')
+    assert (told(desk), desk.notes) == ([("a", "whole")], {})
+
+
+def test_a_call_said_all_at_once_and_again_in_a_doubtful_payload_is_no_copy():
+    desk = usual()
+    desk.calls.lossy = "bytes were replaced"
+    whole(desk, id="first")
+    desk.calls.lossy = ""
+    desk.end_turn("stop")
+    assert told(desk) == [("first", "whole"), (desk.mint.id(1), "conflict")]
+
+
+def test_two_calls_said_all_at_once_without_an_id_are_two_though_they_say_the_same():
+    desk = usual()
+    whole(desk, id=None)
+    whole(desk, id=None)
+    assert [e.id for e in desk.ended()] == ["first", desk.mint.id(1), desk.mint.id(2)]
+
+
+def test_a_doubtful_copy_does_not_take_the_place_of_text_that_something_is_missing_of():
+    desk, call = opened('{"b":2}')
+    desk.taint(call, "x")
+    desk.calls.lossy = "bytes were replaced"
+    desk.settle(call, WHOLE)
+    desk.calls.lossy = ""
+    desk.close(call)
+    desk.end_turn("stop")
+    assert (told(desk), desk.last().raw) == ([("a", "conflict")], '{"b":2}')
+
+
+# --- text behind an object, and calls without any ---------------------------------------------------
+
+
+def test_text_of_a_text_tool_that_looks_like_two_objects_is_nobody_elses():
+    desk = Desk(closes=False)
+    desk.append(desk.open(CUSTOM, id="a", name="f"), "{} x")
+    desk.open(id="b", name="f")
+    desk.end_turn("stop")
+    assert [e.arguments for e in desk.ended()] == [{"input": "{} x"}, {}]
+
+
+def test_text_behind_an_object_makes_none_doubtful_where_every_call_has_its_own():
+    desk, call = opened(WHOLE)
+    desk.append(call, "x")
+    desk.append(desk.open(id="b", name="f"), WHOLE)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "invalid_json"), ("b", "whole")]
+
+
+# --- closed again -----------------------------------------------------------------------------------
+
+
+def test_a_call_that_was_named_behind_its_closing_mark_is_told_when_the_mark_comes_again():
+    desk = Desk()
+    call = desk.open(id="a")
+    desk.append(call, WHOLE)
+    desk.close(call)
+    desk.hear(call, name="f")
+    desk.close(call)
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_call_whose_doubt_was_healed_behind_its_closing_mark_is_told_when_it_comes_again():
+    desk, call = opened(WHOLE)
+    desk.taint(call, "x")
+    desk.close(call)
+    desk.settle(call, WHOLE)
+    desk.close(call)
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_call_without_text_that_is_closed_twice_has_no_arguments():
+    desk, call = opened()
+    desk.close(call)
+    desk.close(call)
+    desk.end_turn("stop")
+    assert (told(desk), desk.last().arguments) == ([("a", "whole")], {})
+
+
+def test_of_a_broken_call_too_the_text_is_kept_in_one_piece():
+    desk, call = opened('{"a":')
+    desk.append(call, "1")
+    desk.fail(call, "truncated", "x")
+    assert call.fragments == ['{"a":1']
+
+
+# --- which calls said all at once were said before --------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"a"'])
+def test_a_call_that_is_no_object_and_said_again_all_at_once_is_one_call(text: str):
+    desk = usual()
+    whole(desk, text)
+    whole(desk, text)
+    desk.end_turn("stop")
+    assert [id for id, _ in told(desk)] == ["first", "a"]
+
+
+def test_a_call_said_all_at_once_is_no_copy_of_one_that_is_still_open():
+    desk, call = opened(WHOLE)
+    whole(desk)
+    assert (told(desk), call.state) == ([(desk.mint.id(1), "whole")], State.OPEN)
+
+
+def test_a_call_said_all_at_once_after_it_broke_is_told():
+    desk, call = opened(WHOLE)
+    desk.fail(call, "truncated", "x")
+    whole(desk)
+    assert told(desk) == [("a", "truncated"), (desk.mint.id(1), "whole")]
+
+
+# --- fragments that were taken for snapshots --------------------------------------------------------
+
+
+def test_where_a_wire_has_no_snapshots_the_fragments_count_as_they_were_sent_and_only_so():
+    desk, call = opened('{"a":', closes=False)
+    desk.extend(call, '{"a":1}')
+    desk.calls.as_pieces(call)
+    assert (call.raw, call.latches) == ('{"a":{"a":1}', ())
+    desk.append(call, "}")
+    desk.end_turn("stop")
+    assert desk.last().arguments == {"a": {"a": 1}}
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(12, True), (11, False)])
+def test_fragments_as_they_were_sent_keep_to_the_limit(limit: int, fits: bool):
+    desk, call = opened('{"a":', closes=False, arguments=limit)
+    desk.extend(call, '{"a":1}')
+    if fits:
+        return desk.calls.as_pieces(call)
+    with pytest.raises(LimitReached):
+        desk.calls.as_pieces(call)
+    return None
+
+
+def test_the_name_of_a_copy_that_comes_in_pieces_keeps_to_the_limit():
+    copy = Copy(Limits(name=4))
+    copy.hear_name("fo")
+    copy.hear_name("ur")
+    assert copy.name == "four"
+    with pytest.raises(LimitReached):
+        copy.hear_name("x")
+
+
+# --- with which piece a client may run a call ---------------------------------------------------------
+
+
+def ripe(*pieces: str, kind: Kind = FUNCTION, closes: bool = False) -> list[bool]:
+    """After each piece: may a client that runs what it can read run it?"""
+    desk = Desk(closes=closes)
+    desk.calls.watch()
+    call = desk.open(kind, id="a", name="f")
+    found = []
+    for piece in pieces:
+        desk.append(call, piece)
+        found.append(desk.calls.marks.behind_ripe is not None)
+    return found
+
+
+def test_a_piece_that_makes_an_object_whole_makes_it_ripe():
+    assert ripe('{"a":', '{"b":1}', "}\n") == [False, False, True]
+
+
+def test_a_text_tool_a_tool_of_the_provider_and_a_wire_that_closes_calls_wait_for_the_end():
+    assert ripe("{}", kind=CUSTOM) == [False]
+    assert ripe("{}", kind=Kind("server-tool", "provider")) == [False]
+    assert ripe("{}", closes=True) == [False]
+
+
+def test_the_first_call_that_is_ripe_is_looked_for_and_no_other():
+    desk = Desk(closes=False)
+    desk.calls.watch()
+    first, second = desk.open(id="a", name="f"), desk.open(id="b", name="f")
+    desk.append(first, "{}")
+    desk.append(second, "{}")
+    assert (first.reach is not None, second.reach) == (True, None)
+
+
+def test_the_first_call_that_broke_is_named_unless_the_token_limit_says_it_itself():
+    desk = Desk()
+    for name, reason in (("cut", "length"), ("first", "truncated"), ("second", "conflict")):
+        desk.fail(desk.open(id=name, name=name), reason, "x")
+    assert desk.calls.marks.broke == "first"
+
+
+# --- calls that a client cannot tell by their id or place -----------------------------------------------
+
+
+def test_a_call_is_odd_if_its_id_or_its_place_is_not_what_its_wire_should_give():
+    desk = Desk()
+    natural = desk.open(id="a", name="f")
+    conflated = desk.open(id="item", name="f", source="conflated")
+    displaced = desk.open(id="c", name="f")
+    displaced.displaced = True
+    odd = [desk.calls.is_odd(call.ordinal, call.id) for call in (natural, conflated, displaced)]
+    assert odd == [False, True, True]
+
+
+def test_a_call_that_was_told_under_a_minted_id_is_odd_though_its_own_came_later():
+    desk = Desk()
+    call = desk.open(name="f")
+    desk.append(call, WHOLE)
+    minted = call.id
+    desk.hear(call, id="a")
+    assert (call.id, desk.calls.is_odd(0, minted), desk.calls.is_odd(0, "a")) == ("a", True, False)
+
+
+def test_a_minted_id_is_not_odd_where_a_wire_has_none():
+    desk = Desk()
+    call = desk.open(Kind(id_source="synthetic"), name="f")
+    desk.append(call, WHOLE)
+    assert not desk.calls.is_odd(0, call.id)
+
+
+# --- what every parser does -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "reason", "counts"),
+    [
+        (None, "stop", True),
+        ("stop", "stop", True),
+        ("stop", "length", True),
+        ("tool_calls", "length", True),
+        ("tool_calls", "stop", False),
+        ("pause", "length", True),
+        ("pause", "stop", False),
+        ("length", "tool_calls", False),
+        ("other", "length", False),
+    ],
+)
+def test_a_second_word_for_the_end_counts_if_it_says_more(held: Any, reason: Any, counts: bool):
+    assert replaces(reason, held) is counts
+
+
+BEGUN = Messages.START + Messages.open(0, "toolu_1", "f")
+CLOSED = Messages.close(0) + Messages.end()
+
+
+@pytest.mark.parametrize(("text", "ends"), [("{}", BrokenToolCall), (WHOLE, ToolCall)])
+def test_an_event_without_its_data_may_have_been_of_a_call_that_can_go_on(text: str, ends: type):
+    lost = b"event: content_block_delta\n\n"
+    events, _ = traced("anthropic", BEGUN + Messages.args(0, text) + lost + CLOSED)
+    assert [type(e) for e in events if isinstance(e, ToolCall | BrokenToolCall)] == [ends]
+
+
+@pytest.mark.parametrize(
+    ("new", "ends"),
+    [
+        ({"item_type": "thing"}, ToolCall),
+        ({"item_type": "thing", "label": "thing"}, ToolCall),
+        ({"item_type": {"a": 1}}, ToolCall),
+        ({"words": "thing"}, BrokenToolCall),
+    ],
+)
+def test_what_a_new_kind_says_of_types_is_no_text_of_a_call(new: Any, ends: type):
+    said = sse({"type": "brand_new", **new})
+    body = BEGUN + Messages.args(0, '{"a"') + said + Messages.args(0, ":1}") + CLOSED
+    events, _ = traced("anthropic", body)
+    assert [type(e) for e in events if isinstance(e, ToolCall | BrokenToolCall)] == [ends]
+
+
+@pytest.mark.parametrize(
+    ("odd", "ends"), [('"annotations":[]', ToolCall), ('"odd":1', BrokenToolCall)]
+)
+def test_a_payload_without_words_of_calls_that_says_a_field_twice(odd: str, ends: type):
+    """It is a loss if it is odd in other ways, too."""
+    twice = f'data: {{"object":"a","object":"b","choices":[{{"index":0,"delta":{{"content":"x",{odd}}}}}]}}\n\n'
+    body = Chat.call(0, "a", "f", '{"a"') + twice.encode() + Chat.call(0, None, None, ":1}")
+    events, _ = traced("openai_chat", body + Chat.end())
+    assert [type(e) for e in events if isinstance(e, ToolCall | BrokenToolCall)] == [ends]
+
+
+def test_a_told_call_that_begins_again_has_the_text_of_its_copy_only():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    assert desk.calls.has_text(call)
+    desk.restarts(call, "a", "f")
+    assert not desk.calls.has_text(call)
+    desk.append(call, WHOLE)
+    assert desk.calls.has_text(call)

@@ -10,7 +10,7 @@ import pytest
 from streamnorm.core import even
 from streamnorm.core.calls import Calls
 from streamnorm.core.mint import Mint
-from streamnorm.core.parser import Parser
+from streamnorm.core.parser import Parser, field_of
 from streamnorm.limits import Limits
 from streamnorm.notes import Scribe
 from tests.conftest import Chat, Messages, sse, traced
@@ -212,3 +212,23 @@ def test_a_payload_that_we_do_not_know_between_two_halves_changes_nothing():
         "openai_chat", body + half(b"de00") + Chat.call(0, None, None, '"}') + Chat.end()
     )
     assert calls(events) == [("a", "pay", {"n": "\U0001f600"})]
+
+
+@pytest.mark.parametrize(
+    ("payload", "value"),
+    [
+        (b'{"a":1,"b":{"a":2}}', 1),
+        (b'{"b":"\xff","a":1}', 1),
+        (b'{"\xff":0,"a":1}', 1),
+        (b'{"b":"\\ud83d","a":1}', 1),
+        (b'{"a":"\xff"}', "\ufffd"),
+        (b'{"a":"\\ud83d"}', "\ud83d"),
+        (b'{"a":1,"a":2}', 2),
+        (b'{"a":null}', None),
+        (b'{"b":1}', None),
+        (b'[{"a":1}]', None),
+        (b'{"a":1', None),
+    ],
+)
+def test_a_field_of_a_payload_is_read_whatever_is_odd_about_the_rest(payload: bytes, value: Any):
+    assert field_of(payload, "a") == value

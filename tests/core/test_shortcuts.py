@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm.core.calls import FUNCTION, Calls, Kind, State
+from streamnorm.core.marks import Marks
 from streamnorm.core.mint import Mint
 from streamnorm.events import BrokenToolCall, Event, ToolCall, ToolCallDelta, event_to_dict
 from streamnorm.limits import LimitReached, Limits
@@ -97,6 +98,7 @@ def by_steps(desk: Desk, id: Any, name: Any, text: str, kind: Kind, choice: int,
 @given(st.lists(SAID, max_size=7), STATES, st.sampled_from(["stop", "length", "other", None]))
 def test_a_call_that_is_said_at_once_is_open_append_and_close(said, state, reason):
     one, other = Desk(dict(state)), Desk(dict(state))
+    one.calls.since = 0  # all of one payload: none is another said again
     for call in said:
         ends = []
         for desk, say in ((one, at_once), (other, by_steps)):
@@ -107,6 +109,7 @@ def test_a_call_that_is_said_at_once_is_open_append_and_close(said, state, reaso
                 ends.append(reached.name)
         assert ends[0] == ends[1]
         if ends[0]:
+            assert one.told() == other.told()  # also what was told of the one that is too much
             return
     for desk in (one, other):
         desk.calls.lossy = ""
@@ -263,6 +266,30 @@ def test_the_shortcut_is_taken_for_a_usual_call():
     assert last.provenance.response_id == "r"
 
 
+def test_a_call_said_at_once_is_found_by_its_choice_and_its_id_and_a_copy_is_no_other_call():
+    desk = Desk({})
+    at_once(desk, "a", "f", '{"a":1}', FUNCTION, 1, None)
+    call = desk.calls.by_id(1, "a")
+    assert call is desk.calls.all[-1]
+    assert desk.calls.by_id(0, "a") is None
+    at_once(desk, "a", "f", '{"a":1}', FUNCTION, 1, None)
+    assert desk.calls.all[-1] is call
+
+
+def test_two_calls_without_ids_that_say_the_same_are_two():
+    desk = Desk({})
+    for _ in range(2):
+        at_once(desk, None, "f", '{"a":1}', FUNCTION, 0, None)
+    assert len([event for event in desk.out if isinstance(event, ToolCall)]) == 2 + 2
+
+
+def test_with_a_call_said_at_once_a_client_may_run_it():
+    desk = Desk({})
+    desk.calls.marks = Marks()
+    at_once(desk, *USUAL)
+    assert desk.calls.marks.behind_ripe == 0
+
+
 @pytest.mark.parametrize(
     ("state", "call"),
     [
@@ -274,6 +301,7 @@ def test_the_shortcut_is_taken_for_a_usual_call():
         ({}, ("", *USUAL[1:])),
         ({}, ("a", "new", *USUAL[2:])),
         ({}, ("a", "f", "", *USUAL[3:])),
+        ({}, ("a", "f", '{"a":"' + "x" * 60 + '"}', *USUAL[3:])),
         ({}, ("a", "f", '{"a":[[[[1]]]]}', *USUAL[3:])),
         ({}, ("a", "f", '{"a":1}', KINDS[2], 0, None)),
     ],

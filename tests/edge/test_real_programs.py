@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from streamnorm import read_request
 from streamnorm.events import Event
 from streamnorm.sessions import session
-from tests.conftest import calls_of, text_of
+from tests.conftest import CALLING, calls_of, text_of
+from tests.encoding.pairing_rules import assert_paired
+from tests.providers.test_sdk_requests import judge
 from tools.programs import AGENTS, programs_here, run_scenes
 
 pytestmark = [
@@ -101,3 +104,33 @@ def test_codex_runs_a_command_that_it_was_told_on_the_scripted_websocket(printed
     assert [a.get("generate") for a in asked] == [False, None, None]
     assert [bool(a.get("previous_response_id")) for a in asked] == [False, True, True]
     assert asked[2]["input"][0]["type"] == "function_call_output"
+
+
+# Of what the programs send, all that has no place in a conversation.
+UNKEPT = {"partial_messages": {"cache_control"}, "exec_parallel": {"id"}}
+
+
+def requests_of(printed: Path, scene: str) -> list[Any]:
+    (path,) = printed.glob(f"*/{scene}_asked.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("scene", UNKEPT)
+def test_all_that_a_program_asks_is_read_or_told(printed, scene):
+    bodies = requests_of(printed, scene)
+    assert len(bodies) >= 2
+    for body in bodies:
+        request = read_request("auto", body)
+        assert {row.what for row in request.report} <= UNKEPT[scene]
+        assert len(request.tools) >= 10
+    results = [part.text for turn in request.conversation for part in turn.results]
+    assert [text.splitlines()[-1] for text in results] == ["one", "two"]
+
+
+@pytest.mark.parametrize("scene", UNKEPT)
+@pytest.mark.parametrize("target", CALLING)
+def test_all_that_a_program_asks_can_be_asked_of_others(printed, scene, target):
+    for body in requests_of(printed, scene):
+        said = read_request("auto", body).prepare(target, model="m").body
+        judge(target)(said)
+        assert_paired(target, said)

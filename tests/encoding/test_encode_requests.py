@@ -165,6 +165,17 @@ def test_media_that_are_not_to_be_sent_are_described_everywhere(target):
     assert "base64" not in said
 
 
+@pytest.mark.parametrize(
+    ("target", "beside"),
+    [("anthropic", 0), ("openai_responses", 0), ("openai_chat", 1), ("cohere", 1), ("ollama", 1)],
+)
+def test_a_picture_is_shown_in_its_result_or_else_beside_it(target: str, beside: int):
+    wire = provider(target)
+    shown = wire.request(answered(call(), PNG), images="shown")
+    assert shown == wire.request(answered(call(), PNG), images="user" if beside else "native")
+    assert "iVBO" in str(shown)
+
+
 @pytest.mark.parametrize("target", ["openai_chat", "cohere", "ollama"])
 def test_a_picture_follows_in_a_user_message_when_asked(target):
     body = provider(target).request(answered(call(), PNG), images="user")

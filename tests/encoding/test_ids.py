@@ -124,3 +124,9 @@ def test_rewritten_ids_stay_apart_in_one_turn_and_between_turns():
     given_out = Ids("here", TINY)
     one_by_one = [given_out.assign([call(name)])[0] for name in names]
     assert len(set(one_by_one)) == 40
+
+
+def test_an_id_is_spelled_as_a_wire_spells_its_own_however_long_it_is():
+    grammar = Grammar("[a-z]{1,3}")
+    spelled = [grammar.spells(id) for id in ("abc", "abcdef", "a:b", "A", "")]
+    assert spelled == [True, True, False, False, False]

@@ -127,3 +127,18 @@ def test_an_element_that_never_ends_is_given_up():
     for _ in range(11):
         framer.feed(b'"a": 1234,')
     assert framer.overflow
+
+
+@pytest.mark.parametrize("size", [49, 50, 51])
+@pytest.mark.parametrize("around", [b"[{} ,%s{}]", b"[{}, %s]"])
+def test_what_stands_between_elements_has_a_limit_in_any_chunking(around: bytes, size: int):
+    stray = b"x" * size
+    for chunks in ([around % stray], bytewise(around % stray), at_random(around % stray, 7, 1)):
+        framer = JsonArray(50)
+        told = []
+        for chunk in chunks:
+            told += framer.feed(chunk)
+            if framer.overflow:
+                break
+        assert framer.overflow is (size > 50)
+        assert told[:2] == ([b"{}"] if size > 50 else [b"{}", stray])

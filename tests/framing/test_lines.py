@@ -103,6 +103,15 @@ VALUES = {
     "nothing between": (b'{"a":1}{"b":"}{"}', [b'{"a":1}', b'{"b":"}{"}']),
     "white space between": (b' {"a":1} \t{"b":2}\n{"c":3}', [b'{"a":1}', b'{"b":2}', b'{"c":3}']),
     "lines": (b'{"a":1}\n{"b":2}\n', [b'{"a":1}', b'{"b":2}']),
+    "lines, the last one not ended": (
+        b'{"a":1}\n{"b":2}\n{"c":',
+        [b'{"a":1}', b'{"b":2}', b'{"c":'],
+    ),
+    "a line end before the first": (b'\n{"a":1}{"b":2}', [b'{"a":1}', b'{"b":2}']),
+    "a line end behind the second": (
+        b'{"a":1}{"b":2}\n{"c":3}{"d":4}',
+        [b'{"a":1}', b'{"b":2}', b'{"c":3}', b'{"d":4}'],
+    ),
     "lines, CR LF": (b'{"a":1}\r\n{"b":2}\r\n', [b'{"a":1}', b'{"b":2}']),
     "one over many lines": (b'{\n "a": [\n1]\n}', [b'{\n "a": [\n1]\n}']),
     "a damaged line is one line": (
@@ -149,7 +158,7 @@ def test_any_bytes_in_any_chunking_give_the_same_values_and_lose_none(
     assert b"".join(b"".join(told).split()) == b"".join(body.split())
 
 
-@pytest.mark.parametrize("size", [49, 50, 51])
+@pytest.mark.parametrize("size", [49, 50, 51, 52])
 @pytest.mark.parametrize("begin", [b'{"a":"', b"x", b'{}{"a":"', b"{}x", b"{}\n"])
 def test_a_value_beyond_the_limit_is_given_up_in_any_chunking(begin: bytes, size: int):
     whole = begin.startswith(b"{}") and 2
@@ -161,3 +170,17 @@ def test_a_value_beyond_the_limit_is_given_up_in_any_chunking(begin: bytes, size
             if framer.overflow:
                 break
         assert framer.overflow is (len(body[whole or 0 :].strip()) > 50)
+
+
+@pytest.mark.parametrize("between", [b"x" * 51, b'{"a":"%s"}' % (b"x" * 43)])
+def test_nothing_is_told_behind_a_value_beyond_the_limit_in_any_chunking(between: bytes):
+    body = b"{}" + between + b"{}"
+    for chunks in ([body], bytewise(body), at_random(body, 7, 1)):
+        framer = Values(50)
+        told = []
+        for chunk in chunks:
+            told += framer.feed(chunk)
+            if framer.overflow:
+                break
+        assert framer.overflow
+        assert told == [b"{}"]

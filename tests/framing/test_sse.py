@@ -447,3 +447,44 @@ def test_now_and_then_another_head_is_no_mixture():
     framer = run_after([b"\n\n"])
     chunk = E + b"1\n\n" + (D + b"2\n\n") * 3 + E + b"3\n\n"
     assert all(framer.run(chunk, E) is not None for _ in range(3))
+
+
+def run_or_fed(chunks: list[bytes], head: bytes, limit: int = 1000) -> list[bytes]:
+    """The whole blocks of chunks that are taken for runs wherever that can be."""
+    framer = run_after([b"\n\n"], limit)
+    told: list[bytes] = []
+    for chunk in chunks:
+        lines = framer.run(chunk, head)
+        if lines is None:
+            told += framer.feed(chunk)
+        else:
+            told += [line if type(line) is Uncut else head + line for line in lines]
+    return [*told, *framer.rest()]
+
+
+@pytest.mark.parametrize("head", [E, D])
+@pytest.mark.parametrize(
+    "last", [E + b"34", D + b"34", b"", E + b"3\ndata: 4\n\n", D + b"3\r\n\r\n"]
+)
+def test_runs_that_end_anywhere_are_gone_on_with(head: bytes, last: bytes):
+    body = head + b"1\n\n" + head + b"{22}\n\n" + head + b"3\n\n" + last
+    whole = run_or_fed([body], b"no head at all")
+    for one in range(len(body) + 1):
+        for other in range(one, len(body) + 1):
+            chunks = [body[:one], body[one:other], body[other:]]
+            assert run_or_fed(chunks, head) == whole, chunks
+
+
+def test_a_run_may_be_followed_by_one_of_another_head():
+    framer = run_after([b"\n\n"])
+    assert framer.run(E + b"1\n\n" + E + D + b"2", E) == [b"1"]
+    assert framer.run(b"3\n\n", D) is None
+    assert framer.feed(b"3\n\n") == [E + D + b"23"]
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_head_of_a_line_that_is_held_counts(over: int):
+    framer = run_after([b"\n\n"], 2 * len(E) + 8 - over)
+    assert framer.run(E + b"1\n\n" + E + b"2", E) == [b"1"]
+    more = b"3" * (len(E) + 5)
+    assert framer.run(more + b"\n\n", E) == (None if over else [b"2" + more])

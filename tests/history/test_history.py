@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 
 import anyio
@@ -506,8 +507,6 @@ async def main():
     async with MemoryHistory() as history:      # all that is imported late is imported now
         await history.commit("c", "r", 0, [Turn("user", (Text("x"),))], create=True)
         await history.load("c")
-    if os.geteuid() == 0:
-        os.seteuid(65534)      # root may write anything
     async with SQLiteHistory(path) as history:
         try:
             await history.commit("c", "r", 1, [Turn("user", (Text("no"),))])
@@ -518,15 +517,28 @@ anyio.run(main)
 """
 
 
+def obey_modes():
+    """Root may write anything; without these two rights it is as bound by modes as any owner of a file."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        drop_right, write_any, read_any = (
+            24,
+            1,
+            2,
+        )  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        assert not any(libc.prctl(drop_right, right, 0, 0, 0) for right in (write_any, read_any))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
 @pytest.mark.parametrize(("mode", "name"), [("777", "StoreReadOnly"), ("555", "Store")])
-def test_a_file_that_may_only_be_read_is_read(filled, mode, name):
-    with tempfile.TemporaryDirectory() as folder:  # not below the tests' own, which is private
-        copy = shutil.copy(filled, folder)
-        done = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, copy, mode],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+def test_a_file_that_may_only_be_read_is_read(filled, tmp_path, mode, name):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    copy = shutil.copy(filled, folder)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY, copy, mode],
+        cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=obey_modes,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     error, turns = done.stdout.split()
     assert error.startswith(name)

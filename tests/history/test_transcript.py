@@ -14,7 +14,7 @@ from tests.history.test_settled import any_text, json_values
 from tests.providers.test_sdk_requests import talk_of, turn_of, whole_takes
 
 PROVIDERS = [
-    "anthropic", "azure_foundry", "bedrock", "cohere", "gemini", "gemini_interactions", "mistral",
+    "anthropic", "azure_foundry", "bedrock", "cohere", "dashscope", "gemini", "gemini_interactions", "mistral",
     "mistral_conversations", "ollama", "openai_chat", "openai_responses",
 ]  # fmt: skip
 PICTURE = File(b"\x89PNG", "image/png")

@@ -109,6 +109,18 @@ def test_what_is_right_and_as_fast_passes_the_check(tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize(("load", "said"), [(0.5, 0), (9.0, 1)])
+def test_what_is_slower_on_a_busy_machine_is_named_and_doubted(
+    tmp_path, capsys, monkeypatch, load, said
+):
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert checked(tmp_path, [a_run(2.0) for _ in range(1 + check.AGAIN)]) == 1
+    doubt = "but the machine is busy (load 9.0, 2 cores): measure when it is quiet"
+    named = "slower: pipe, Chat text: times the floor: 1 -> 2 x"
+    assert capsys.readouterr().out.splitlines()[1:] == [named, *[doubt] * said]
+
+
 def test_what_is_faster_but_wrong_fails_the_check_and_is_named(tmp_path, capsys):
     assert checked(tmp_path, [a_run(0.5, "Chat text: 0 calls instead of 2000")]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "WRONG: Chat text: 0 calls instead of 2000"

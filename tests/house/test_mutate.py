@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools.mutate.guards import Scope, mutants_of
+from tools.mutate.guards import Mutant, Scope, mutants_of
+from tools.mutate.judged import Judged
+from tools.mutate.passed import Passed
 from tools.mutate.targets import EQUIVALENT, TARGETS
+from tools.mutate.trial import Outcome, Run
 
 SOURCE = """
 REASONS = {"stop": 1, "length": 2}
@@ -85,3 +89,117 @@ def test_every_target_has_guards_and_every_excuse_names_one(file: str):
 
 def test_every_excuse_is_about_a_target_and_has_a_reason():
     assert all(key[0] in TARGETS and reason for key, reason in EQUIVALENT.items())
+
+
+# --- what was judged before -----------------------------------------------------------------------
+
+ASKED = ("tests/core", "tests/test_more.py")
+CAUGHT_BY = "tests/core/test_a.py::test_one[a::b]"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A library of one file and three files of tests."""
+    for file in ("streamnorm/a.py", "streamnorm/b.py", "tests/core/test_a.py", "tests/core/test_b.py",
+                 "tests/test_more.py", "tests/conftest.py"):  # fmt: skip
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("as it is")
+    return tmp_path
+
+
+def _judge(house: Path, by: str) -> Mutant:
+    mutant = mutants_of("streamnorm/a.py", SOURCE, Scope())[0]
+    judged = Judged(house)
+    judged.keep(Outcome(mutant, by, 7), ASKED)
+    judged.save()
+    return mutant
+
+
+@pytest.mark.parametrize("by", [CAUGHT_BY, ""])
+def test_a_verdict_counts_in_the_next_run_if_nothing_has_changed(house: Path, by: str):
+    mutant = _judge(house, by)
+    assert Judged(house).outcome(mutant, ASKED) == Outcome(mutant, by, 7)
+    assert Judged(house, forget=True).outcome(mutant, ASKED) is None
+
+
+@pytest.mark.parametrize(
+    ("by", "changed", "counts"),
+    [
+        (CAUGHT_BY, "streamnorm/a.py", False),
+        (CAUGHT_BY, "streamnorm/b.py", True),
+        (CAUGHT_BY, "tests/conftest.py", False),
+        (CAUGHT_BY, "tests/core/test_a.py", False),
+        (CAUGHT_BY, "tests/core/test_b.py", True),
+        ("", "streamnorm/a.py", False),
+        ("", "tests/core/test_b.py", False),
+        ("", "tests/test_more.py", False),
+        ("(it did not come to an end)", "tests/core/test_b.py", False),
+    ],
+)
+def test_a_verdict_counts_as_long_as_what_it_came_from_stays(
+    house: Path, by: str, changed: str, counts: bool
+):
+    mutant = _judge(house, by)
+    (house / changed).write_text("changed")
+    assert (Judged(house).outcome(mutant, ASKED) is not None) is counts
+    assert Judged(house).caught_by(mutant) == by
+
+
+@pytest.mark.parametrize("changed", ["tests/core/test_a.py", "streamnorm/b.py"])
+def test_the_lines_that_a_test_passes_are_known_until_it_or_the_library_changes(
+    house: Path, changed: str
+):
+    judged = Judged(house)
+    judged.keep_runs({CAUGHT_BY: Run(False, 0.5, {"a.py": 0b110})})
+    judged.keep_runs({CAUGHT_BY: Run(False, 0.5, {"b.py": 0})})
+    judged.save_runs()
+    known = Judged(house).run(CAUGHT_BY, "a.py")
+    assert known is not None
+    assert known.lines == {"a.py": 0b110, "b.py": 0}
+    assert Judged(house).run(CAUGHT_BY, "c.py") is None
+    (house / changed).write_text("changed")
+    assert Judged(house).run(CAUGHT_BY, "a.py") is None
+
+
+# --- lines ------------------------------------------------------------------------------------------
+
+LINES = """
+def asked(number):
+    "Says it."
+    if (
+        number > 1
+        and number < 9
+    ):
+        return [
+            n for n in range(number)
+        ]
+    else:
+        def inside():
+            return number
+
+        match number:
+            case 0:
+                return inside()
+    return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "lines"),
+    [
+        (2, {3, 4, 5, 6, 7, 8, 9, 10}),
+        (0, {3, 4, 5, 6, 7, 12, 13, 15, 17}),
+        (9, {3, 4, 5, 6, 7, 12, 15, 18}),
+    ],
+)
+def test_the_lines_that_a_test_passes_are_told_once(tmp_path: Path, number: int, lines: set[int]):
+    file = tmp_path / "sample.py"
+    file.write_text(LINES)
+    module: dict[str, Any] = {}
+    exec(compile(LINES, file, "exec"), module)
+    passed = Passed(str(file))
+    passed.mark({(str(file), "asked", 2): [module["asked"]]})
+    module["asked"](number)
+    bits = passed.lines()
+    assert {line for line in range(1, 30) if bits >> line & 1} == lines
+    assert passed.lines() == 0

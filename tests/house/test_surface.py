@@ -35,10 +35,10 @@ ERRORS = {
     "BrokenCallError", "EncodeError", "FrameError", "MissingExtra", "NoteRaised", "ProviderError",
     "RecordingError", "StreamTruncated", "StreamnormError", "UnknownProvider", "UsageError", "WireError",
 }  # fmt: skip
-PIPE = {"Limits", "NOTES", "Normalizer", "PROVIDERS"}
+PIPE = {"Limits", "NOTES", "Normalizer", "PROVIDERS", "Passage"}
 EDGE = {
     "ConsumerTooSlow", "PartialArgs", "Preview", "Recorder", "Stream", "Take", "Telemetry", "connect",
-    "normalize", "observe", "read_take", "replay",
+    "normalize", "observe", "read_take", "replay", "transport",
 }  # fmt: skip
 KEPT = {
     "Approval", "Artifact",
@@ -48,7 +48,8 @@ KEPT = {
     "to_jsonl", "to_messages",
 }  # fmt: skip
 WAY_BACK = {
-    "provider", "Conversation", "File", "Made", "Reasoning", "Text", "Tool", "ToolChoice", "ToolResult", "Turn",
+    "provider", "Conversation", "File", "Made", "Reasoning", "Request", "RequestOptions", "Text", "Tool",
+    "ToolChoice", "ToolResult", "Turn", "read_request",
     "Wire",
 }  # fmt: skip
 PLAIN_VALUES = {"Event", "NOTES", "PROVIDERS", "ToolChoice"}
@@ -127,6 +128,7 @@ USED = {
     "streamnorm.ui.RedisLog('redis://x')": "RedisLog needs redis: redis",
     "streamnorm.ui.chat_router(None, owner=str)": "chat_router needs starlette: ui",
     "streamnorm.cli.main(['serve'])": "the page needs starlette: ui",
+    "import streamnorm.gateway": "the gateway needs starlette: gateway",
     "streamnorm.testing.script().websocket('openai_responses')": "a scripted WebSocket needs websockets: testing",
 }
 

@@ -20,8 +20,10 @@ from streamnorm import (
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
+    Request,
     StreamStart,
     TextDelta,
+    Tool,
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
@@ -33,6 +35,8 @@ from streamnorm import (
     event_from_dict,
     event_to_dict,
     event_to_json,
+    provider,
+    read_request,
 )
 from streamnorm.errors import ProviderError, StreamnormError, WireError
 from streamnorm.takes.format import Take, read_take
@@ -128,3 +132,13 @@ def from_a_take(path: str) -> list[Event]:
     assert_type(take, Take)
     pipe = Normalizer(take.provider or "auto", seed=take.seed)
     return [event for _, chunk in take.chunks for event in pipe.feed(chunk)] + pipe.close()
+
+
+def a_request_of_another(body: dict[str, Any]) -> dict[str, Any]:
+    request = read_request("auto", body)
+    assert_type(request, Request)
+    assert_type(request.tools, tuple[Tool, ...])
+    assert_type(request.options.max_tokens, int | None)
+    prepared = request.prepare(provider("gemini"), model="m", thinking="any", reasoning="text")
+    assert_type([row.why for row in prepared.dropped], list[str])
+    return prepared.body

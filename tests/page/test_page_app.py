@@ -28,7 +28,7 @@ pytest.importorskip("starlette", reason="the page needs the extra ui: pip instal
 
 from starlette.applications import Starlette
 
-from streamnorm.cli.serve import _bind, _chats, _folder
+from streamnorm.cli.serve import _chats, _folder, bind
 from streamnorm.page.app import create_app
 from streamnorm.page.chat import Chats
 from streamnorm.page.dissect import cut, dissect, spans
@@ -579,10 +579,10 @@ def test_a_live_model_needs_its_key_in_the_environment() -> None:
 
 
 def test_a_port_in_use_is_told_with_the_way_out() -> None:
-    with _bind("127.0.0.1", 0) as bound, pytest.raises(UsageError, match="--port"):
-        _bind("127.0.0.1", bound.getsockname()[1])
+    with bind("127.0.0.1", 0) as bound, pytest.raises(UsageError, match="--port"):
+        bind("127.0.0.1", bound.getsockname()[1])
     with pytest.raises(UsageError, match="65535"):
-        _bind("127.0.0.1", 70000)
+        bind("127.0.0.1", 70000)
 
 
 def test_a_folder_without_takes_is_told(tmp_path: Any) -> None:

@@ -33,7 +33,7 @@ def without_names(events: list[Event]) -> list[Any]:
     return told
 
 
-@over_takes()
+@over_takes(quick=100)
 def test_the_wire_of_a_take_is_found_from_its_first_bytes(path: Path):
     _, body = load(path)
     _, pipe = piped("auto", [body])

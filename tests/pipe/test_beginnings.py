@@ -8,6 +8,7 @@ import pytest
 
 from streamnorm import Normalizer, UsageError
 from streamnorm.events import Event, Failed, StreamStart
+from streamnorm.framing.aws import write_frame
 from streamnorm.opening import SNIFF
 from tests.conftest import Chat, bytewise, sse, text_of, traced
 from tests.providers.streams import Gemini
@@ -244,3 +245,26 @@ def test_a_bare_object_behind_the_first_payload_is_no_payload_either():
 def test_an_event_that_is_cut_in_its_second_line_is_a_cut_event():
     events, pipe = traced("openai_chat", Chat.text("hi") + Chat.text("x")[:-1] + b"da")
     assert (text_of(events), pipe.notes["stream.cut_event"]) == ("hi", 1)
+
+
+JOINED = (
+    b'{"message":{"content":"a"},"done":false}'
+    b'{"message":{"content":"b"},"done":true,"done_reason":"stop"}'
+)
+
+
+def test_objects_that_are_joined_are_the_messages_of_a_socket_if_nobody_said_whose_they_are():
+    pipe = Normalizer("auto")
+    events = pipe.feed(JOINED) + pipe.close()
+    assert (pipe.provider, text_of(events), events[-1].kind) == ("ollama", "ab", "finish")
+
+
+def test_objects_that_are_joined_are_no_line_of_a_wire_of_lines():
+    pipe = Normalizer("ollama")
+    assert [e.kind for e in pipe.feed(JOINED) + pipe.close()] == ["failed"]
+
+
+def test_binary_frames_are_no_stream_of_a_wire_that_never_comes_in_them():
+    pipe = Normalizer("ollama")
+    frame = write_frame({":event-type": "messageStart"}, b'{"role":"assistant"}')
+    assert [e.kind for e in pipe.feed(frame) + pipe.close()] == ["failed"]

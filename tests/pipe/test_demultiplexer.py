@@ -440,6 +440,26 @@ def test_a_failed_connection_fails_every_stream_that_is_open():
     assert turns.close() == []
 
 
+def test_a_failed_connection_says_nothing_of_a_stream_that_had_failed():
+    turns = Demultiplexer("openai_responses", limits=Limits(frame_bytes=2000))
+    turns.feed(created())
+    ((_, _, events),) = turns.feed(delta("x" * 3000))
+    assert events[-1].reason == "limit"
+    assert turns.fail("transport", "gone") == []
+
+
+def test_lanes_are_limited_by_default():
+    streams = demultiplexed([created(f"{n}") for n in range(Limits().lanes + 1)])
+    assert streams[Limits().lanes][-1].code == "lanes"
+
+
+def test_streams_without_a_seed_have_secrets_of_their_own():
+    turns = [Demultiplexer("openai_responses") for _ in range(2)]
+    for each in turns:
+        each.feed(created())
+    assert turns[0].pipes[0].seed != turns[1].pipes[0].seed
+
+
 def test_a_provider_without_sessions_says_so():
     with pytest.raises(UsageError, match="anthropic cannot multiplex; it can read, write"):
         Demultiplexer("anthropic")
@@ -549,3 +569,80 @@ def test_behind_an_end_only_what_names_another_response_begins_one():
 def test_what_names_no_response_is_of_the_one_that_is_open_though_one_without_an_id_has_ended():
     before = (nameless("created"), nameless("completed"), created(id="resp_2"))
     assert steps(*before, delta("x")) == ["hear"]
+
+
+def turn(id: str | None = None) -> dict[str, Any]:
+    return {"type": "turn_context", "payload": {"turn_id": id} if id else {}}
+
+
+def test_a_turn_of_codex_without_an_id_is_none_that_has_one():
+    assert steps(turn(), turn(), provider="codex") == ["hear"]
+    assert steps(turn("a"), turn(), provider="codex") == ["hear", "end", "begin", "hear"]
+
+
+def test_an_agent_below_is_not_ended_by_what_it_says_itself():
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    said = {
+        "type": "assistant",
+        "parent_tool_use_id": "toolu_1",
+        "message": {"id": "m", "content": []},
+    }
+    result = {"type": "user", "message": {"content": [block]}}
+    own = {**result, "parent_tool_use_id": "toolu_1"}
+    assert steps(said, own, provider="claude_code") == ["hear"]
+    assert steps(said, result, provider="claude_code") == ["outside", "hear", "end"]
+
+
+def test_an_error_of_claude_code_is_told_outside_too_where_it_is_not_all_that_is_heard():
+    said = {"type": "assistant", "message": {"id": "m", "content": []}}
+    over = {"type": "result", "subtype": "error_during_execution", "is_error": True}
+    assert steps(over, provider="claude_code") == ["begin", "hear", "end"]
+    assert steps(said, over, provider="claude_code") == ["hear", "end", "outside"]
+
+
+def ping(name: str) -> dict[str, Any]:
+    return {"type": "stream_event", "event": {"type": "ping"}, "uuid": name}
+
+
+def test_names_of_messages_may_be_as_long_as_ids_and_no_longer():
+    assert steps(ping("four"), ping("four"), provider="claude_code", id=4) == []
+    assert steps(ping("fives"), ping("fives"), provider="claude_code", id=4) == ["hear"]
+
+
+def test_as_many_messages_are_remembered_as_may_be_and_the_first_is_forgotten():
+    names = [ping(str(number)) for number in range(1024)]
+    assert steps(*names, names[0], provider="claude_code") == []
+    assert steps(*names, ping("more"), names[1], provider="claude_code") == []
+    assert steps(*names, ping("more"), names[0], provider="claude_code") == ["hear"]
+
+
+def test_as_many_lanes_that_ended_are_remembered_as_may_be_and_the_first_is_forgotten():
+    over = [said for n in range(1024) for said in (created(f"{n}"), ended(f"{n}"))]
+    late, more = delta("x", "0"), (created("more"), ended("more"))
+    assert steps(*over, late) == []
+    assert steps(*over, *more, delta("x", "1")) == []
+    assert steps(*over, *more, late) == ["begin", "hear"]
+    again = (created("0"), ended("0"))  # it is the last one now
+    assert steps(*over, *again, *more, late) == []
+
+
+def event_of_codex(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "event_msg", "payload": {"type": kind, **fields}}
+
+
+@pytest.mark.parametrize("said", [{"type": "novel", "payload": {}}, {"type": "event_msg"}])
+def test_a_line_that_only_looks_like_one_of_codex_is_none(said: dict[str, Any]):
+    router = Router()
+    router.route(json.dumps(said).encode())
+    assert router.provider == "auto"
+    router.route(json.dumps(event_of_codex("task_started")).encode())
+    assert router.provider == "codex"
+
+
+def test_what_begins_and_ends_a_turn_of_codex():
+    asked = {"type": "response_item", "payload": {"type": "message", "role": "user"}}
+    assert steps(asked, provider="codex") == ["outside"]
+    assert steps(event_of_codex("task_started"), provider="codex") == ["outside"]
+    named = event_of_codex("task_started", turn_id="a")
+    assert steps(named, provider="codex") == ["begin", "hear"]
+    assert steps(named, event_of_codex("task_complete"), provider="codex") == ["hear", "end"]

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Limits, Normalizer
-from tests.conftest import Chat, Messages, sse
+from streamnorm import Limits, Normalizer, provider
+from streamnorm.events import Event, Provenance, ToolCall, ToolCallStart
+from tests.conftest import Chat, Messages, some, sse
 from tests.providers.streams import Gemini, Responses
 
 R = Responses
@@ -103,6 +104,14 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
         R.CREATED + R.added(call(0)) + R.say(
             "function_call_arguments.delta", output_index=0, delta='{"a":[' + "1," * 20 * n)
         + row(n, lambda i: R.done(call(0, arguments=""), 0)))),
+    "copies that differ from a long call that was told": ("openai_responses", 150, lambda n: (
+        R.CREATED + R.done(call(0, arguments='{"a":"' + "x" * 500 * n + '"}'), 0)
+        + row(n, lambda i: R.done(call(0, arguments='{"a":1}'), 0)))),
+    "a long call that was told, begun again and again": ("anthropic", 150, lambda n: (
+        Messages.START + Messages.open(0, "a", "f")
+        + Messages.args(0, '{"a":"' + "x" * 500 * n + '"}') + Messages.close(0)
+        + row(n, lambda i: (
+            Messages.open(0, "a", "f") + Messages.args(0, '{"a":1}') + Messages.close(0))))),
     "fragments that may be whole": ("openai_chat", 300, lambda n: (
         Chat.call(0, "a", "f", '{"a":[')
         + row(n, lambda i: chat(i, index=0, function={"name": "f", "arguments": "{},{}"})))),
@@ -114,6 +123,9 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
     "ends that are said with every fragment": ("openai_chat", 300, lambda n: (
         Chat.call(0, "a", "f", '{"a":[') + row(n, lambda i: Chat.call(
             0, None, None, "{" + '"b":0' + "},", finish="stop")))),
+    "objects that are added to a long one": ("openai_chat", 200, lambda n: (
+        Chat.call(0, "a", "f") + chat(0, index=0, function={"arguments": {"k": "x" * 2000 * n}})
+        + row(n, lambda i: chat(i, index=0, function={"arguments": {f"k{i}": 1}})))),
     "counts of different things": ("openai_chat", 500, lambda n: row(
         n, lambda i: sse({"id": "c", "choices": [], "usage": {f"a{i}": 1}}))),
     "results of no call, Anthropic": ("anthropic", 200, lambda n: (
@@ -134,20 +146,51 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 
-def spent(provider: str, body: bytes) -> float:
-    """Seconds of this process for a body: the least of two."""
+def least(job: Callable[[], object]) -> float:
+    """Seconds of this process for a job: the least of two."""
     took = []
     for _ in range(2):
-        pipe = Normalizer(provider, limits=LIMITS)
         gc.collect()
         since = time.process_time()
-        pipe.feed(body)
-        pipe.close()
+        job()
         took.append(time.process_time() - since)
     return min(took)
 
 
-@pytest.mark.parametrize("what", BODIES)
+def read(wire: str, body: bytes) -> None:
+    pipe = Normalizer(wire, limits=LIMITS)
+    pipe.feed(body)
+    pipe.close()
+
+
+@pytest.mark.parametrize("what", some(BODIES, 8))
 def test_much_more_takes_as_much_longer(what: str):
-    provider, n, made = BODIES[what]
-    assert spent(provider, made(MORE * n)) < TOO_MUCH * spent(provider, made(n))
+    wire, n, made = BODIES[what]
+    more, few = made(MORE * n), made(n)
+    assert least(lambda: read(wire, more)) < TOO_MUCH * least(lambda: read(wire, few))
+
+
+def one_by_one(n: int) -> list[Event]:
+    return [e for i in range(n) for e in (ToolCallStart(i, f"c{i}", "f"), whole(i))]
+
+
+def all_at_once(n: int) -> list[Event]:
+    return [*(ToolCallStart(i, f"c{i}", "f") for i in range(n)), *map(whole, reversed(range(n)))]
+
+
+def whole(i: int) -> ToolCall:
+    return ToolCall(i, f"c{i}", "f", {}, "{}", provenance=Provenance("natural"))
+
+
+@pytest.mark.parametrize("said", [one_by_one, all_at_once])
+@pytest.mark.parametrize("release", ["call", "end"])
+def test_many_more_calls_take_as_much_longer_to_serve(
+    said: Callable[[int], list[Event]], release: Any
+):
+    def serve(events: list[Event]) -> None:
+        server = provider("openai_chat").server(release=release)
+        for event in events:
+            server.tell(event)
+
+    more, few = said(MORE * 2000), said(2000)
+    assert least(lambda: serve(more)) < TOO_MUCH * least(lambda: serve(few))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.conftest import (
     at_random,
     bytewise,
     calls_of,
+    cuts_of,
     frames_of,
     load,
     over_takes,
@@ -44,10 +44,6 @@ from tests.conftest import (
 )
 from tests.framing.reference_sse import messages
 
-SMALL = 4096  # bytes: below, every cut is tried
-SAMPLE = 60  # cuts beyond the event borders, above
-QUICK = 40  # cuts of each take in the quick run
-
 
 def key(call: ToolCall) -> tuple[Any, ...]:
     """What a call says. A minted id is made from its number, which a cut cannot change."""
@@ -56,19 +52,6 @@ def key(call: ToolCall) -> tuple[Any, ...]:
 
 def calls_counted(events: list[Event]) -> Counter[Any]:
     return Counter(map(key, calls_of(events)))
-
-
-def cuts_of(body: bytes, name: str) -> list[int]:
-    """All cuts of a small wire; else around every event border, and a sample."""
-    if len(body) < SMALL:
-        return some(range(len(body)), QUICK)
-    cuts = set(random.Random(name).sample(range(len(body)), SAMPLE))
-    for mark in (b"\n\n", b"\r\n\r\n", b"\r\r", b"}\n", b"},", b"}\r"):
-        at = body.find(mark)
-        while at >= 0:
-            cuts.update(range(at - 2, at + len(mark) + 3))
-            at = body.find(mark, at + 1)
-    return some(sorted(c for c in cuts if 0 <= c < len(body)), QUICK)
 
 
 # --- chunking and cutting -------------------------------------------------------------------------
@@ -81,7 +64,7 @@ def test_every_cut_gives_no_wrong_call_and_one_end(path: Path):
     whole = run(provider, [body], seed=take.seed)
     assert_well_formed(whole)
     known = calls_counted(whole)
-    for cut in cuts_of(body, take_id(path)):
+    for cut in cuts_of(body, take_id(path), every=4096):
         events = run(provider, [body[:cut]], seed=take.seed)
         assert_well_formed(events)
         wrong = calls_counted(events) - known
@@ -363,7 +346,7 @@ def strictly(pipe: Normalizer, body: bytes) -> tuple[list[Event], NoteRaised | N
 # --- what is inserted -----------------------------------------------------------------------------
 
 SSE_TAKES = [p for p in take_paths() if payloads_of(p)]
-over_sse_takes = pytest.mark.parametrize("path", SSE_TAKES, ids=take_id)
+over_sse_takes = pytest.mark.parametrize("path", some(SSE_TAKES, 150), ids=take_id)
 
 
 def takes_with_calls(provider: str) -> list[Path]:

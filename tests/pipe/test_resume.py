@@ -46,7 +46,7 @@ def resumable() -> list[Path]:
     return [p for p in take_paths() if p.parent.name in PLACED and can_resume(p)]
 
 
-over_resumable = pytest.mark.parametrize("path", resumable(), ids=take_id)
+over_resumable = pytest.mark.parametrize("path", some(resumable(), 60), ids=take_id)
 
 
 def cuts(frames: list[bytes]) -> list[int]:
@@ -146,6 +146,19 @@ def test_after_a_failure_the_cursor_is_at_the_last_event_that_was_read():
         cursors.append(pipe.cursor)
     assert cursors[0] == cursors[1]
     assert Cursor.read(cursors[0] or "").at == 2
+
+
+@pytest.mark.parametrize("last", ["error", "response.incomplete", "response.completed"])
+def test_after_an_end_the_cursor_is_at_the_event_that_ended_it(last: str):
+    frames = [created(0), added(1), piece(2, '{"n"'), piece(3, ":1"), piece(4, "}")]
+    frames.append({"type": last, "sequence_number": 5, "response": {"id": "resp_1"}})
+    body = [f"data: {json.dumps(frame)}\n\n".encode() for frame in frames]
+    for chunks in (body, [b"".join(body)], [b"".join(body) + b": bye\n\n"]):
+        pipe = Normalizer("openai_responses")
+        for chunk in chunks:
+            pipe.feed(chunk)
+        assert pipe.ended
+        assert Cursor.read(pipe.cursor or "").at == 5
 
 
 def test_another_response_is_not_the_rest_of_this_one():

@@ -165,6 +165,11 @@ def told_event(event: Payload, agent: Any = None) -> Payload:
     return {"type": "stream_event", "event": event, "parent_tool_use_id": agent}
 
 
+def result_line(id: str = "A") -> Payload:
+    block = {"type": "tool_result", "tool_use_id": id, "content": "x"}
+    return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
+
+
 def session_over() -> Payload:
     return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "end_turn"}
 
@@ -221,6 +226,10 @@ METADATA = {"": "metadata", "usage": {}}
 # --- the finds --------------------------------------------------------------------------------------
 
 WHOLE = '{"to":"me"}'
+NAMED_LINE: Payload = {
+    **said_line({"type": "tool_use", "id": "A", "name": "pay", "input": {"to": "me"}}),  # type: ignore[dict-item]
+    "uuid": "u1",
+}
 NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", "stop", 5, {})
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
@@ -935,10 +944,218 @@ FINDS: dict[str, Find] = {
         "mistral_conversations",
         (conversed("agent.handoff.started", **LEAVING),
          conversed("agent.handoff.done", **ENTERING) | {"id": "e2"}, RESPONSE_OVER)),
+    # told, and said once more
+    **{
+        f"{wire}: a call that was told is said once more in its place": (wire, body)
+        for wire, body in {
+            "anthropic": (*(start(), delta(WHOLE), stop()) * 2, reason(), END),
+            "cohere": (*(cohere_start(WHOLE), cohere("end")) * 2, cohere_end("TOOL_CALL")),
+            "bedrock": (*(use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}),
+                          bedrock("contentBlockStop")) * 2, aws_stop("tool_use"), METADATA),
+            "gemini_interactions": (*(step_start(arguments={"to": "me"}), step("stop")) * 2,
+                                    interaction("requires_action")),
+            "gemini": (*(called(name="pay", id="A", args={"to": "me"}),) * 2, part("STOP", text="x")),
+            "ollama": (*(line({"id": "A", "function": {"name": "pay", "arguments": {"to": "me"}}}),) * 2,
+                       {"done": True, "done_reason": "stop"}),
+        }.items()
+    },
+    "a call that was told, and other arguments in its place": (
+        "anthropic",
+        (start(), delta(WHOLE), stop(), start(), delta('{"to":"you"}'), stop(), reason(), END)),
+    "gemini: values of a call that was told, once more": (
+        "gemini",
+        (*(called(name="pay", id="A", willContinue=True),
+           called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
+           called()) * 2, part("STOP", text="x"))),
+    "cohere: a start without text, and again with it": (
+        "cohere", (cohere_start(), cohere_start(WHOLE), cohere("end"), cohere_end("TOOL_CALL"))),
+    "claude code: a line that comes again behind the beginning of another answer": (
+        "claude_code",
+        (told_event(start()), NAMED_LINE, told_event(stop()), result_line(),
+         told_event({"type": "message_start", "message": {"id": "m2", "model": "m", "content": []}}),
+         NAMED_LINE)),
+    "gemini: a call whose id another had that has no name, once more": (
+        "gemini",
+        (called(name=f"pay{HALF}", id="A", args={"to": "me"}),
+         *(called(name="pay", id="A", args={"to": "me"}),) * 2, part("STOP", text="x"))),
+    "converse: an index under another key, and a call that has none": (
+        "bedrock",
+        (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "", "name": "run"}}),
+         use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": '{"to":"m'}}),
+         {"": "contentBlockDelta", "CONTENTBLOCKINDEX": 0, "delta": {"toolUse": {"input": "x"}}},
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": 'e"}'}}),
+         bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
+    "dashscope: a fragment before its call, whose index is written with a point": (
+        "dashscope",
+        (generated(named('{"x')), generated(entry(' y":0}', 1.0, id="")),
+         generated(named(WHOLE, "run", "B", 1)), generated(finish="tool_calls"))),
+    # words for the end
+    **{
+        f"{first} stands, whatever is said after it": (
+            "anthropic", (start(), stop(), reason(first), reason(), END))
+        for first in ("refusal", "max_tokens", "whatever")
+    },
+    "interactions: incomplete stands, whatever is said after it": (
+        "gemini_interactions",
+        (step_start(), step("stop"), {"event_type": "interaction.status_update", "status": "incomplete"},
+         interaction("requires_action"))),
+    "converse: max_tokens stands, whatever is said after it": (
+        "bedrock",
+        (use(), bedrock("contentBlockStop"), aws_stop("max_tokens"), aws_stop("tool_use"), METADATA)),
+    "a done_reason that is no word": (
+        "ollama",
+        (line({"function": {"name": "pay", "arguments": ""}}), {"done": True, "done_reason": 5})),
+    "interactions: a step that stops, and says that it failed": (
+        "gemini_interactions",
+        (step_start(arguments={"to": "me"}), step("stop", status="failed"),
+         interaction("requires_action"))),
+    # other
+    "chat: two names under one id": (
+        "openai_chat",
+        (chat(named()), chat(named(name="rob")), chat(entry(WHOLE)), chat(finish="stop"), DONE)),
+    "chat: text behind a whole object, and a call that has none": (
+        "openai_chat",
+        (chat(named(id="B", index=1)), chat(named('{"to":"m')),
+         *(chat(entry('"}'), finish="tool_calls"),) * 2, DONE)),
+    "gemini: a null that is something": (
+        "gemini",
+        (called(name="pay", willContinue=True),
+         called(partialArgs=[{"jsonPath": "$.to", "nullValue": {"a": 1}}], willContinue=True),
+         called("STOP"))),
+    "gemini: a toolCall whose args are under another key": (
+        "gemini", (part("STOP", toolCall={"toolType": "X", "arg": {"a": 1}}),)),
+    "conversations: an object in the middle of another": (
+        "mistral_conversations",
+        (*(conversed(f"tool.execution.{kind}", name="pay", **more)
+           for kind, more in (("started", {"arguments": "{"}), ("delta", {"arguments": "{}"}),
+                              ("done", {}))), RESPONSE_OVER)),
     "conversations: the end of a handoff that says its type twice": (
         "mistral_conversations",
         (conversed("agent.handoff.started", **LEAVING),
          '{"type":"","type":"agent.handoff.done","id":"e1","next_agent_id":"b"}', RESPONSE_OVER)),
+    "an answer that is said again, after its call was told": (
+        "anthropic", (*({"type": "message_start", "message": {"id": "m"}}, start(), delta(WHOLE), stop()) * 2,
+                      reason(), END)),
+    "chat: the end of a choice that is no number": (
+        "openai_chat",
+        (chat(named(WHOLE)),
+         {"choices": [{"index": True, "delta": {}, "finish_reason": "tool_calls"}]}, DONE)),
+    "codex: the context of another turn before this one is over": (
+        "codex", (happened("task_started"), saved("function_call", arguments=""),
+                  {"type": "turn_context", "payload": {"turn_id": "u"}}, happened("task_complete"))),
+    "codex: an item without a name, and one of another type under its id": (
+        "codex", (TURN, thing("completed", "collab_tool_call", tool="", prompt="x"),
+                  thing("completed", "command_execution", command="ls"), TURN_OVER)),
+    "a fragment that is no text, in a place that nobody has": (
+        "anthropic", (start(), delta('{"a'), delta(["x"], 3), delta('":1}'), stop(), reason(), END)),
+    # both say the same of these; once the reader did not
+    "codex: a context that names no turn": (
+        "codex", (happened("task_started"), saved("function_call", arguments=""),
+                  {"type": "turn_context", "payload": {}}, happened("task_complete"))),
+    "claude code: pieces that say nothing, and a line that says something": (
+        "claude_code", (told_event(start()), said_line(tool_use(input={"to": "me"})), told_event(stop()),
+                        told_event(reason()))),
+    "interactions: a kind that is null, and an event that has its name": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+         b'event: step.stop\ndata: {"event_type":null,"index":0}\n\n')),
+    "ollama: calls beside a message": (
+        "ollama", ({**line(), "tool_calls": [{"function": {"name": "pay", "arguments": {"to": "me"}}}]},
+                   {"done": True})),
+}  # fmt: skip
+
+# Of these a plain reader would tell something; but a part of the call stands where nobody looks for it, or is
+# gone and has left its frame: none of them is told.
+LOSSES: dict[str, Find] = {
+    **{
+        f"{wire}: a piece in {field} of its entry": (
+            wire, (chat(named('{"n":1')), chat({"index": 0, field: "2"}), chat(entry("}")),
+                   chat(finish="stop"), DONE))
+        for wire in ("openai_chat", "mistral") for field in ("arguments", "input", "new_field")
+    },
+    **{
+        f"{wire}: all arguments beside the function": (
+            wire, (chat({"index": 0, "id": "A", "function": {"name": "pay"}, "arguments": WHOLE}),
+                   chat(finish="stop"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    **{
+        f"chat: a piece in a chunk that is {odd!r}": (
+            "openai_chat", (chat(named('{"n":1')), odd, chat(entry("}")), chat(finish="stop"), DONE))
+        for odd in (
+            {"choices": None},
+            {"choices": [{"index": 1, "delta": {"tool_calls": [entry("2")]}}]},
+            {"choices": [], "tool_calls": [entry("2")]},
+            {"choices": [{"index": 0, "delta": {"arguments": "2"}}]},
+            {"choices": [{"index": 0, "delta": {"content": [entry("2")]}}]},
+            {"choices": [{"text": {"index": 0, "delta": {"tool_calls": [entry("2")]}}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": None}]}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": {}}}]},
+            {"choices": [{"index": 0, "delta": None, "finish_reason": {"tool_calls": [entry("2")]}}]},
+        )
+    },
+    **{
+        f"mistral: a piece in a chunk that is {odd!r}": (
+            "mistral", (chat(named('{"n":1')), odd, chat(entry("}")), chat(finish="stop"), DONE))
+        for odd in ({}, {"choices": None})
+    },
+    "chat: a whole call in a list that became an object": (
+        "openai_chat", (chat(named()), {"choices": [{"index": 0, "delta": {"tool_calls": {}}}]},
+                        chat(finish="stop"), DONE)),
+    "chat: a piece of the old field in another choice": (
+        "openai_chat",
+        (*({"choices": [{"index": index, "delta": {"function_call": function}}]}
+           for index, function in ((0, {"name": "pay", "arguments": '{"n":1'}), (5, {"arguments": "2"}),
+                                   (0, {"arguments": "}"}))), chat(finish="function_call"), DONE)),
+    "mistral: a whole call in the word for the end": (
+        "mistral",
+        (chat(named()), {"choices": [{"index": 0, "finish_reason": {"tool_calls": [entry(WHOLE)]}}]},
+         chat(finish="tool_calls"), DONE)),
+    "arguments in a field that a block does not have": (
+        "anthropic", (start(arguments={"to": "me"}), stop(), reason(), END)),
+    "arguments, as text, in a field that a block does not have": (
+        "anthropic", (start(arguments=WHOLE), stop(), reason(), END)),
+    "an input beside its block": (
+        "anthropic",
+        ({"type": "content_block_start", "index": 0, "input": {"to": "me"},
+          "content_block": {"type": "tool_use", "id": "A", "name": "pay"}}, stop(), reason(), END)),
+    "converse: an input in the start": (
+        "bedrock",
+        (bedrock("contentBlockStart", start={"toolUse": {"toolUseId": "A", "name": "pay", "input": {"a": 1}}}),
+         bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA)),
+    "ollama: arguments beside the function": (
+        "ollama", (line({"function": {"name": "pay"}, "arguments": {"to": "me"}}),
+                   {"done": True, "done_reason": "stop"})),
+    "gemini: a call in two spellings": (
+        "gemini", (part("STOP", functionCall={"name": "pay", "args": {"a": 1}},
+                        function_call={"name": "pay", "args": {"a": 2}}),)),
+    **{
+        f"gemini: a value of which it is {odd!r} whether it goes on": (
+            "gemini", (called(name="pay", willContinue=True),
+                       called(partialArgs=[{"jsonPath": "$.to", "stringValue": "m", "willContinue": odd}],
+                              willContinue=True), called("STOP")))
+        for odd in ("true", "false", "", 0, 1, {}, [])
+    },
+    **{
+        f"{wire}: a piece of one call behind the whole object of another": (
+            wire, (chat(named(WHOLE)), chat(named('{"n":1', id="B", index=1)), chat(entry("2")),
+                   chat(entry("}", index=1)), chat(finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "gemini: a value in a candidate that has no call": (
+        "gemini",
+        (called(name="pay", willContinue=True), value("m"),
+         {"candidates": [{"index": 1, "content": {"parts": [{"functionCall": {"willContinue": True,
+          "partialArgs": [{"jsonPath": "$.to", "stringValue": "e", "willContinue": True}]}}]}}]},
+         called(partialArgs=[{"jsonPath": "$.to", "stringValue": ""}]), part("STOP", text=""),
+         {"candidates": [{"index": 1, "finishReason": "STOP"}]})),
+    "interactions: an empty object between the fragments": (
+        "gemini_interactions",
+        (step_start(), *(step("delta", delta={"type": "arguments_delta", "arguments": text})
+                         for text in ('{"n":1', {}, "}")), step("stop"), interaction("requires_action"))),
+    "conversations: a piece without its text": (
+        "mistral_conversations",
+        (entry_piece('{"n":1'), entry_piece(None), entry_piece("}"), RESPONSE_OVER)),
 }  # fmt: skip
 
 FRAMINGS = {"ollama": "lines", "bedrock": "aws", "claude_code": "lines", "codex": "lines"}

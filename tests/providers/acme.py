@@ -225,8 +225,8 @@ SERVER = '''
         def reasoning(self, event):
             return ()
 
-        def call_opened(self, id, name, family):
-            return 0, ()
+        def call_opened(self, call):
+            return ()
 
         def fragment(self, call, text):
             return ()
@@ -239,8 +239,8 @@ SERVER = '''
         def finished(self, finish):
             yield sse({"acme": "bye", "why": "tools" if finish.reason == "tool_calls" else "done"})
 
-        def failed(self, message, failure):
-            yield sse({"acme": "oops", "code": "served", "message": message})
+        def failed(self, failure):
+            yield sse({"acme": "oops", "code": "served", "message": failure.error})
 
 
     SERVER = AcmeServer

@@ -68,3 +68,10 @@ def test_its_fields_in_an_event_of_v2_mean_nothing():
     ]
     events = [event for one in said for event in pipe.feed_payload(one)] + pipe.close()
     assert [event.kind for event in events] == ["stream_start", "text_delta", "finish"]
+
+
+def test_an_event_that_has_neither_a_type_nor_its_words_is_none_of_it():
+    pipe = Normalizer("cohere", seed="s")
+    said = [{"type": "message-start", "id": "i"}, {"text": "Hi"}]
+    events = [event for one in said for event in pipe.feed_payload(one)]
+    assert [event.kind for event in events] == ["stream_start", "unrecognized"]

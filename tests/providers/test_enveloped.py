@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer, normalize, replay
+from streamnorm import Limits, Normalizer, normalize, replay
 from streamnorm.events import Failed, Finish
 from streamnorm.framing.aws import write_frame
 from streamnorm.providers.detect import by_address
@@ -65,6 +65,92 @@ def test_stretches_of_a_body_are_told_as_it_is_alone(wire):
     for sizes in ((1,), (7, 3, 61), (1000,)):
         parts = [frame("PayloadPart", piece) for piece in rechunked(body, sizes)]
         assert tr("bedrock", b"".join(parts)) == expected
+
+
+@pytest.mark.parametrize("provider", ["bedrock", "openai_chat"])
+def test_a_call_that_may_go_on_is_not_whole_where_stretches_of_a_body_end(provider):
+    asked = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
+    said = {"index": 0, "delta": {"tool_calls": [asked]}, "finish_reason": "tool_calls"}
+    line = b"data: " + json.dumps({"choices": [said]}).encode() + b"\n\n"
+    events = tr(provider, frame("PayloadPart", line))
+    assert calls_of(events) == []
+    assert [b.reason for b in broken_of(events)] == ["truncated"]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
+def test_an_exception_behind_stretches_is_one(wire):
+    body = script(say("Hi."), call("f", a="a" * 40), cut(inside="call")).bytes(wire)
+    parts = [frame("PayloadPart", piece) for piece in rechunked(body, (100,))]
+    failed = frame("throttlingException", {"message": "no"}, "exception")
+    events = tr("bedrock", b"".join(parts) + failed)
+    assert events[-1] == Failed("provider_error", "no", True, "throttlingException")
+    assert [b.reason for b in broken_of(events)] == ["provider_error"]
+
+
+def test_an_exception_is_one_though_it_is_named_as_a_chunk_too():
+    headers = {":message-type": "exception", ":exception-type": "throttlingException"}
+    both = write_frame({**headers, ":event-type": "chunk"}, b'{"message":"no"}')
+    body = b"".join(map(chunk, payloads(TALK.bytes("anthropic"))[:3]))
+    events = tr("bedrock", body + both)
+    assert events[-1] == Failed("provider_error", "no", True, "throttlingException")
+
+
+def test_an_event_between_payloads_of_another_wire_makes_them_no_text():
+    body = [chunk(data) for data in payloads(TALK.bytes("anthropic"))]
+    events = tr("bedrock", b"".join([*body[:2], frame("news", {"of": 1}), *body[2:]]))
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"news": {"of": 1}}]
+    assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
+
+
+def test_an_event_without_its_blank_line_is_not_the_last_where_a_stretch_was_cut():
+    body = script(say("Hi."), finish()).bytes("tgi").rstrip(b"\n")
+    parts = b"".join(frame("PayloadPart", piece) for piece in rechunked(body, (50,)))
+    events = tr("bedrock", parts + frame("PayloadPart", b"\n\n")[:20])
+    assert (events[-1].kind, events[-1].reason) == ("failed", "truncated")
+
+
+@pytest.mark.parametrize("cut_at", [40, 4000])
+def test_an_event_beyond_the_limit_in_stretches_ends_the_stream(cut_at):
+    line = b"data: " + b"x" * 2000
+    parts = [frame("PayloadPart", piece) for piece in rechunked(line, (cut_at,))]
+    events = tr("bedrock", b"".join(parts), limits=Limits(frame_bytes=1000))
+    assert (events[-1].kind, events[-1].code) == ("failed", "frame_bytes")
+
+
+def test_a_frame_beyond_the_limit_behind_stretches_ends_the_stream():
+    first = frame("PayloadPart", script(say("Hi."), finish()).bytes("tgi")[:100])
+    events = tr("bedrock", first + chunk(b"x" * 2000), limits=Limits(frame_bytes=1000))
+    assert (events[-1].kind, events[-1].code) == ("failed", "frame_bytes")
+
+
+def test_what_cites_is_text_though_it_is_a_payload_of_a_wire_that_we_know():
+    said = payloads(TALK.bytes("anthropic"))[0]
+    events = tr("bedrock", chunk(said, attribution={"citations": []}) + chunk(said))
+    assert text_of(events) == said.decode() * 2
+
+
+def test_chunks_without_bytes_before_the_first_payload_say_nothing():
+    body = payloads(TALK.bytes("anthropic"))
+    alone = tr("bedrock", b"".join(map(chunk, body)))
+    assert tr("bedrock", b"".join(map(chunk, [b"", b"", *body]))) == alone
+
+
+def test_a_stretch_behind_events_of_its_own_is_an_event():
+    body = frame("messageStart", {"role": "assistant"}) + frame("PayloadPart", {"a": 1})
+    events = tr("bedrock", body + frame("messageStop", {"stopReason": "end_turn"}))
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"PayloadPart": {"a": 1}}]
+    assert events[-1] == Finish("stop", "end_turn")
+
+
+@pytest.mark.parametrize("odd", [{}, {"attribution": {"citations": []}}])
+def test_text_between_payloads_of_another_wire_is_passed_on(odd):
+    body = payloads(TALK.bytes("anthropic"))
+    said = body[3] if odd else b"plain"  # a payload does not cite
+    frames = [*map(chunk, body[:2]), chunk(said, **odd), *map(chunk, body[2:])]
+    events = tr("bedrock", b"".join(frames))
+    passed_on = {"bytes": base64.b64encode(said).decode(), "p": "abc"} | odd
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{"chunk": passed_on}]
+    assert [c.arguments for c in calls_of(events)] == [{"harbour": "Höfn", "days": 3}]
 
 
 def test_the_last_event_of_a_body_may_lack_its_blank_line():
@@ -145,6 +231,21 @@ def test_frames_with_a_wrong_checksum_end_the_stream_whatever_is_inside():
     frames = b"".join(map(chunk, payloads(TALK.bytes("anthropic"))[:4]))
     events = tr("bedrock", frames[:-2] + b"xx")
     assert (events[-1].kind, events[-1].reason) == ("failed", "protocol")
+
+
+@pytest.mark.parametrize("wire", INNER)
+def test_an_error_of_the_framing_fails_whatever_is_inside(wire):
+    first = b"".join(map(chunk, payloads(TALK.bytes(wire))[:2]))
+    headers = {":message-type": "error", ":error-code": "oops", ":error-message": "boom"}
+    events = tr("bedrock", first + write_frame(headers, b""))
+    assert events[-1] == Failed("provider_error", "boom", False, "oops")
+
+
+def test_a_payload_inside_that_only_begins_like_a_failure_is_passed_on():
+    said = payloads(TALK.bytes("anthropic"))
+    events = tr("bedrock", b"".join(map(chunk, [*said[:2], {":new": 1}, *said[2:]])))
+    assert [e.payload for e in events if e.kind == "unrecognized"] == [{":new": 1}]
+    assert events[-1].kind == "finish"
 
 
 def test_the_counts_of_the_service_are_told_where_the_wire_has_none():
@@ -335,6 +436,24 @@ class TestDecoded:
         events = self.told("bedrock", [event])
         assert [e.kind for e in events] == ["stream_start", "unrecognized", "failed"]
         assert (events[1].payload, events[2].reason) == (passed_on, "protocol")
+
+    def test_an_event_that_is_no_object_says_nothing(self):
+        events = self.told("bedrock", [{"PayloadPart": 5}])
+        assert [(e.kind, e.reason) for e in events] == [("failed", "truncated")]
+
+    def test_behind_a_payload_of_its_own_no_other_wire_is_unpacked(self):
+        said = [
+            {"messageStart": {"role": "assistant"}},
+            {"chunk": {"bytes": base64.b64encode(b"{}").decode()}},
+            {"messageStop": {"stopReason": "end_turn"}},
+        ]
+        events = self.told("bedrock", said)
+        assert (text_of(events), events[-1]) == ("{}", Finish("stop", "end_turn"))
+
+    def test_an_event_that_holds_another_wire_has_nothing_beside_it(self):
+        said = {"type": "news", "chunk": {"bytes": "e30="}}
+        events = self.told("anthropic", [said])
+        assert [e.payload for e in events if e.kind == "unrecognized"] == [said]
 
 
 @pytest.mark.parametrize(

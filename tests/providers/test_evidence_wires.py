@@ -429,15 +429,15 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a fragment that no call claims makes all doubtful": (
         (chat(named(WHOLE)), chat(entry("x", 7)), *STOP), [("pay", "conflict!"), ("", "conflict!")]),
     "a fragment of another choice that no call claims": (
-        (chat(named(WHOLE)), chat(entry("x", 7), choice=1), *STOP), [("pay", WHOLE), ("", "conflict!")]),
+        (chat(named(WHOLE)), chat(entry("x", 7), choice=1), *STOP), [*DOUBTED, ("", "conflict!")]),
     "a call that is both a function and a text tool": (
         (chat(named(WHOLE)), chat(custom("")), *STOP), DOUBTED),
     "a text tool that is a function as well": (
         (chat(custom("x", "run", id="A")), chat(entry("y")), *STOP), [("run", "conflict!")]),
     "a text tool at a normal end": (
         (chat(custom("x", "run", id="A")), chat(custom("y")), *STOP), [("run", "xy")]),
-    "a bare entry says no kind": (
-        (chat(custom("x", "run", id="A")), chat(entry()), *STOP), [("run", "x")]),
+    "a bare entry in the midst of a text may have lost its piece": (
+        (chat(custom("x", "run", id="A")), chat(entry()), *STOP), [("run", "conflict!")]),
     "text for a text tool after the end": (
         (chat(custom("x", "run", id="A")), chat(finish="stop"), chat(custom("y")), *STOP),
         [("run", "conflict!")]),
@@ -446,8 +446,8 @@ CHAT: dict[str, tuple[tuple[Any, ...], list[tuple[str, str]]]] = {
     "a normal word that text of another call follows": (
         (chat(named()), chat(named('{"to"', "b", "B", 1)), chat(finish="stop"), chat(entry(':"me"}', 1)),
          DONE), [("pay", "conflict!"), ("b", "conflict!")]),
-    "a normal word that an entry without text follows": (
-        (chat(named()), chat(finish="stop"), chat(entry()), DONE), [("pay", "")]),
+    "a normal word that a bare entry follows, of a call without text": (
+        (chat(named()), chat(finish="stop"), chat(entry()), DONE), [("pay", "conflict!")]),
     "a normal word on every chunk ends a call with the last": (
         (chat(named('{"to"'), finish="stop"), chat(entry(':"me"}'), finish="stop"), DONE), PAID),
     "a normal word that more text follows needs to be said again": (

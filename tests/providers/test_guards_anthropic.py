@@ -35,6 +35,13 @@ def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other()
     assert told == [("pay", "conflict!"), ("pay", WHOLE)]
 
 
+@pytest.mark.parametrize(("again", "more"), [({"n": 1}, []), ({"n": 2}, [("pay", "conflict!")])])
+def test_a_told_call_that_begins_again_with_its_input_is_a_copy_if_it_says_the_same(again, more):
+    first, second = a_start(input={"n": 1}), a_start(input=again)
+    told = calls_in(heard(first, a_stop(), second, a_stop(), *A_CLOSE))
+    assert told == [("pay", '{"n": 1}'), *more]
+
+
 @pytest.mark.parametrize(
     ("error", "message", "code"),
     [

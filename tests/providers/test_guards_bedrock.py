@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
+from streamnorm import Limits, Normalizer
 from streamnorm.events import Failed
 from tests.providers.streams import fate, payloads
 from tests.providers.test_evidence_wires import (
@@ -138,3 +140,119 @@ def test_a_refusal_without_a_code_is_told_in_its_words():
     assert payloads("bedrock", {"message": "no access"})[-1] == Failed(
         "provider_error", "no access"
     )
+
+
+# --- bodies of models that have a wire of their own -------------------------------------------------
+
+
+def test_of_a_list_of_outputs_what_is_text_is_told_and_the_first_reason_counts():
+    outputs = [{"text": "Hi"}, "x", {"text": 5}, {"text": ""}, {"stop_reason": "stop"}]
+    events = payloads("bedrock", {"outputs": outputs})
+    assert [e.text for e in events if e.kind == "text_delta"] == ["Hi"]
+    assert fate(events) == ([], ("finish", "stop"))
+
+
+@pytest.mark.parametrize(
+    ("word", "last"), [("stop", ("finish", "stop")), ("new_word", ("finish", "other"))]
+)
+def test_the_reason_beside_a_text_is_its_end_and_without_one_it_is_cut(word: str, last: Any):
+    assert fate(payloads("bedrock", {"generation": "Hi", "stop_reason": word}))[1] == last
+    for cut in ([{"generation": "Hi"}], [{"generation": "Hi"}, {"stop_reason": word}]):
+        assert fate(payloads("bedrock", *cut))[1] == ("failed", "truncated")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "counts"),
+    [
+        ({"inputTokenCount": 3, "outputTokenCount": 4}, [(3, 4)]),
+        ({"outputTokenCount": 4}, [(None, 4)]),
+        ({}, []),
+        (5, []),
+    ],
+)
+def test_what_the_service_counts_beside_a_text_is_its_usage(metrics: Any, counts: Any):
+    said = {"generation": "Hi", "stop_reason": "stop", "amazon-bedrock-invocationMetrics": metrics}
+    events = payloads("bedrock", said)
+    usages = [e for e in events if e.kind == "usage"]
+    assert [(e.input, e.output) for e in usages] == counts
+    assert all(None not in e.raw.values() for e in usages)
+
+
+# --- pictures ---------------------------------------------------------------------------------------
+
+PIXELS = b"GIF89a123456"
+
+
+def picture(image: Any) -> list[Any]:
+    start = {"contentBlockIndex": 1, "start": {"image": {"format": "gif"}}}
+    delta = {"contentBlockIndex": 1, "delta": {"image": image}}
+    return [
+        {"contentBlockStart": start},
+        {"contentBlockDelta": delta},
+        {"contentBlockStop": {"contentBlockIndex": 1}},
+        {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"text": "See."}}},
+        *B_END,
+    ]
+
+
+def shown(image: Any, limit: int = 1000) -> list[tuple[str, Any]]:
+    pipe = Normalizer("bedrock", limits=Limits(media=limit))
+    events = [event for said in picture(image) for event in pipe.feed_payload(said)] + pipe.close()
+    return [(e.kind, getattr(e, "data", None)) for e in events[1:3]]
+
+
+@pytest.mark.parametrize(("limit", "first"), [(12, ("media", PIXELS)), (11, None)])
+def test_a_picture_is_told_when_its_block_ends_and_may_be_as_long_as_the_limit(limit: int, first):
+    image = {"source": {"bytes": base64.b64encode(PIXELS).decode()}}
+    told = [first, ("text_delta", None)] if first else []
+    assert shown(image, limit) == told
+
+
+def test_a_picture_that_is_elsewhere_has_no_bytes():
+    image = {"source": {"s3Location": {"uri": "s3://x/y"}}}
+    assert shown(image, limit=2) == [("media", None), ("text_delta", None)]
+
+
+@pytest.mark.parametrize("image", ["x", {"source": 5}, {"source": {"bytes": 5}}])
+def test_a_picture_that_is_none_is_passed_on(image: Any):
+    assert shown(image)[0] == ("unrecognized", None)
+
+
+# --- agents -----------------------------------------------------------------------------------------
+
+
+def text_of_agent(text: bytes, **more: Any) -> Any:
+    return {"chunk": {"bytes": base64.b64encode(text).decode(), **more}}
+
+
+def control(*inputs: Any) -> Any:
+    return {"returnControl": {"invocationId": "i", "invocationInputs": list(inputs)}}
+
+
+ASKED = {"functionInvocationInput": {"function": "f"}}
+
+
+def test_what_an_agent_says_behind_its_calls_does_not_change_the_end():
+    events = payloads("bedrock", control(ASKED), text_of_agent(b"Please, call this."))
+    assert fate(events) == ([{}], ("finish", "tool_calls"))
+    events = payloads("bedrock", control({"newInput": {}}), text_of_agent(b"Please, call this."))
+    assert fate(events) == ([], ("finish", "tool_calls"))
+
+
+def test_what_an_agent_says_alone_ends_with_its_body():
+    cited = {"citations": [{"n": 1}]}
+    events = payloads("bedrock", text_of_agent(b"All is well.", attribution=cited))
+    assert [e.payload for e in events if e.kind == "citation"] == cited["citations"]
+    assert fate(events) == ([], ("finish", "stop"))
+
+
+def test_an_invocation_of_a_new_kind_or_of_none_is_passed_on_and_those_beside_it_are_told():
+    odd = [{"newInput": {"function": "f"}}, {"functionInvocationInput": "f"}, "x"]
+    events = payloads("bedrock", control(*odd, ASKED))
+    told = [e.payload["returnControl"] for e in events if e.kind == "unrecognized"]
+    assert (told, fate(events)) == (odd, ([{}], ("finish", "tool_calls")))
+
+
+def test_a_call_of_an_agent_in_a_damaged_payload_is_none():
+    events = payloads("bedrock", {**control(ASKED), "contentBlockStop": {"contentBlockIndex": "x"}})
+    assert fate(events)[0] == ["conflict"]

@@ -74,3 +74,77 @@ def test_an_item_without_an_output_has_no_result():
     events = one([BEGIN, item("completed", "web_search", query="tides"), END])
     assert [c.arguments for c in calls_of(events)] == [{"query": "tides"}]
     assert [e for e in events if e.kind == "tool_result"] == []
+
+
+def in_short(*lines: Line | bytes) -> tuple[list[Any], list[Any]]:
+    """The calls that are whole, and those that are not."""
+    events = from_bytes(*lines)
+    return [c.arguments for c in calls_of(events)], [b.reason for b in broken_of(events)]
+
+
+def test_an_update_that_names_no_item_is_of_none():
+    updated = {"type": "item.updated", "item": {"type": "command_execution", "command": "rm"}}
+    assert in_short(BEGIN, updated, COMMAND, END) == ([{"command": "ls"}], [])
+
+
+def test_what_is_completed_as_it_was_started_is_whole_though_a_part_of_its_start_was_lost():
+    started = item("started", "command_execution", command="ls", aggregated_output="XX")
+    completed = item("completed", "command_execution", command="ls", exit_code=0)
+    assert in_short(BEGIN, odd(started, b"\xff"), completed, END) == ([{"command": "ls"}], [])
+    assert in_short(BEGIN, odd(started, b"\xff"), END) == ([], ["conflict"])
+
+
+@pytest.mark.parametrize(
+    ("type_", "fields", "arguments"),
+    [
+        ("command_execution", {"command": None}, None),
+        ("command_execution", {}, None),
+        ("mcp_tool_call", {"tool": "look", "arguments": None}, {}),
+        ("mcp_tool_call", {"tool": "look"}, None),
+    ],
+)
+def test_only_an_item_that_may_say_that_it_has_no_input_has_none(type_, fields, arguments):
+    whole, broken = in_short(BEGIN, item("completed", type_, **fields), END)
+    assert (whole, broken) == (([], ["conflict"]) if arguments is None else ([{}], []))
+
+
+@pytest.mark.parametrize("word", ["arguments", "call_id", "command"])
+def test_a_new_line_that_speaks_of_a_call_breaks_the_one_that_runs(word):
+    started = item("started", "command_execution", command="ls")
+    assert in_short(BEGIN, started, {"type": "novel", word: 1}, END) == ([], ["conflict"])
+    assert in_short(BEGIN, started, {"type": "novel", "x": 1}, END) == ([{"command": "ls"}], [])
+
+
+# --- rollouts ----------------------------------------------------------------------------------------
+
+STARTED, COMPLETE = happened("task_started"), happened("task_complete")
+CUSTOM = {"type": "custom_tool_call", "call_id": "a", "name": "p"}
+SAYS = saved({"type": "message", "role": "assistant", "content": []})
+
+
+@pytest.mark.parametrize(
+    ("called", "expected"),
+    [
+        ({**CUSTOM, "input": "x"}, ([{"input": "x"}], [])),
+        ({**CUSTOM, "input": 5}, ([], ["conflict"])),
+        ({**CUSTOM, "input": "x", "arguments": 5}, ([], ["conflict"])),
+        (CUSTOM, ([], ["conflict"])),
+        ({"type": "web_search_call", "id": "w", "status": "completed"}, ([{}], [])),
+    ],
+)
+def test_what_is_missing_of_a_call_in_a_rollout_is_lost(called, expected):
+    assert in_short(STARTED, saved(called), COMPLETE) == expected
+
+
+def test_what_was_lost_of_a_users_message_is_of_no_call():
+    user = odd(saved({"type": "message", "role": "user", "content": "XX"}), b"\xff")
+    called = saved({**CUSTOM, "input": "x"})
+    assert in_short(STARTED, user, called, COMPLETE) == ([{"input": "x"}], [])
+
+
+def test_a_turn_that_said_that_it_began_ends_with_its_own_word_alone():
+    ends = [from_bytes(*lines)[-1] for lines in ([STARTED, SAYS], [SAYS], [STARTED, SAYS, STARTED])]
+    assert [(end.kind, end.reason) for end in ends] == [
+        ("failed", "truncated"), ("finish", "stop"), ("failed", "truncated"),
+    ]  # fmt: skip
+    assert ends[2].error == "the next turn began before this one ended"

@@ -92,6 +92,10 @@ FATES: dict[str, tuple[list[bytes], list[Any]]] = {
         [start(), delta('{"n":1}'), sse({"event_type": "new", "of": {"type": "x_call"}}), STOP,
          over()], ["conflict"],
     ),
+    "a new kind of event with arguments": (
+        [start(), delta('{"n":1}'), sse({"event_type": "new", "arguments": "x"}), STOP, over()],
+        ["conflict"],
+    ),
     "a new kind of event": (
         [start(), delta('{"n":1}'), sse({"event_type": "new", "of": "x"}), STOP, over()],
         [{"n": 1}],
@@ -103,6 +107,36 @@ FATES: dict[str, tuple[list[bytes], list[Any]]] = {
     "another step in its place": (
         [start(), delta('{"n":1}'), start(type="model_output"), over()], ["conflict"],
     ),
+    "its end says that it failed": (
+        [start(), delta('{"n":1}'), step("stop", status="failed"), over()], ["provider_error"],
+    ),
+    "an object": ([start(), delta({"n": 1}), STOP, over()], [{"n": 1}]),
+    "an empty object before its fragments": (
+        [start(), delta({}), delta('{"n":1}'), STOP, over()], [{"n": 1}],
+    ),
+    "an object between its fragments": (
+        [start(), delta('{"n":'), delta({"n": 1}), delta("1}"), STOP, over()], ["conflict"],
+    ),
+    "a start that brings a text, and fragments": (
+        [start(arguments="x"), delta('{"n":1}'), STOP, over()], ["conflict"],
+    ),
+    "a start that brings another object": (
+        [start(arguments={"n": 2}), delta('{"n":1}'), STOP, over()], [{"n": 1}],
+    ),
+    "another call in its place": (
+        [start(), delta('{"n":1}'), start(id="b"), delta('{"n":2}'), STOP, over()],
+        ["conflict", {"n": 2}],
+    ),
+    "said again when it was told": (
+        [start(arguments={"n": 1}), STOP, start(arguments={"n": 1}), STOP, over()], [{"n": 1}],
+    ),
+    "said again, otherwise, when it was told": (
+        [start(arguments={"n": 1}), STOP, start(arguments={"n": 2}), STOP, over()],
+        [{"n": 1}, "conflict"],
+    ),
+    "nothing, behind a step that says no place": (
+        [start(None, type="model_output"), start(), STOP, over()], ["conflict"],
+    ),
 }  # fmt: skip
 
 
@@ -110,6 +144,13 @@ FATES: dict[str, tuple[list[bytes], list[Any]]] = {
 def test_a_call_is_what_came_in_its_place_or_broken(name: str):
     frames, expected = FATES[name]
     assert fate(told(*frames)) == (expected, ACT)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [("requires_continuation", "pause"), ("budget_exceeded", "length")]
+)
+def test_the_status_of_an_interaction_says_how_it_ended(status: str, reason: str):
+    assert end(told(over(status=status))) == ("finish", reason)
 
 
 def test_an_empty_fragment_is_not_told():

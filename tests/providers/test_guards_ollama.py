@@ -63,3 +63,25 @@ def test_images_are_media_and_what_is_no_base64_is_passed_on_whole():
 )
 def test_an_error_is_told_in_its_words(error: Any, message: str, code: str | None, new: Any):
     assert heard({"error": error, **new})[-1] == Failed("provider_error", message, False, code)
+
+
+def test_calls_beside_a_message_are_told_unless_it_has_its_own():
+    beside = {"message": {"content": "hi"}, "tool_calls": [o_call({"to": "me"})]}
+    assert fate(heard(beside, O_END)) == ([{"to": "me"}], ("finish", "tool_calls"))
+    assert [e.kind for e in heard({**beside, **O_END, "message": beside["message"]})][1:3] == [
+        "text_delta",
+        "tool_call_start",
+    ]
+    both = {**o_line(o_call({"to": "me"})), "tool_calls": [o_call({"to": "you"})]}
+    assert fate(heard(both, O_END))[0] == [{"to": "me"}, "conflict"]
+
+
+def test_an_error_without_words_fails_the_stream_too():
+    assert [e.kind for e in heard({"error": "", "new": 1}, O_END)] == ["failed"]
+
+
+def test_bytes_that_were_replaced_in_one_call_are_not_missing_in_the_next_of_its_line():
+    calls = [o_call({"to": to}) for to in ("?", "me")]
+    body = b"".join(json.dumps(p).encode() + b"\n" for p in (o_line(*calls), O_END))
+    events, _ = traced("ollama", body.replace(b"?", b"\xff"))
+    assert fate(events)[0] == [{"to": "me"}, "conflict"]

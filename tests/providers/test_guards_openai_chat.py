@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from streamnorm import Normalizer
+from streamnorm.events import Failed, ToolCallStart
 from tests.conftest import Chat, run, sse, text_of
 from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
 
@@ -372,3 +374,170 @@ def test_it_is_in_doubt_for_each_call_that_had_begun_and_for_none_that_begins_la
 def test_a_payload_that_says_nothing_at_all_lost_what_it_had_and_a_new_one_did_not(between, told):
     body = Chat.call(0, "a", "pay", '{"n"') + sse(between) + Chat.call(0, None, None, ":1}")
     assert fate(heard("openai_chat", body + END + DONE)[0])[0] == [told]
+
+
+# --- entries ----------------------------------------------------------------------------------------
+
+
+def entries(*said: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+    return chunk({"delta": {"tool_calls": list(said)}, "finish_reason": finish, **more})
+
+
+BEGUN = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": '{"n"'}}
+REST = {"index": 0, "function": {"arguments": ":1}"}}
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_reason_before_the_last_piece_of_a_call_is_not_the_end(provider: str):
+    body = entries(BEGUN, finish="stop") + entries(REST)
+    assert end(run(provider, [body])) == ("failed", "truncated")
+    assert fate(run(provider, [body + DONE])) == ([{"n": 1}], ("finish", "tool_calls"))
+
+
+def test_text_that_began_a_call_without_id_and_name_is_anybodys_though_both_come_later():
+    bare = entries({"index": 0, "function": {"arguments": '{"n"'}})
+    named = entries({"index": 0, "id": "a", "function": {"name": "pay", "arguments": ":1}"}})
+    other = Chat.call(1, "b", "rob", PAY)
+    told = fate(heard("openai_chat", bare + named + other + END + DONE)[0])
+    assert told == (["conflict", "conflict"], ("finish", "tool_calls"))
+
+
+def test_parameters_where_arguments_should_be_are_a_schema_or_a_loss():
+    given = {"index": 0, "id": "a", "function": {"name": "pay", "parameters": {"n": 1}}}
+    assert fate(heard("openai_chat", entries(given) + END + DONE)[0])[0] == ["conflict"]
+    given["function"]["arguments"] = PAY  # type: ignore[index]
+    assert fate(heard("openai_chat", entries(given) + END + DONE)[0])[0] == [{"n": 1}]
+
+
+def test_what_goes_back_with_a_call_of_the_providers_own_is_kept_when_its_type_comes_again():
+    kind = {"index": 0, "type": "builtin_function"}
+    first = entries({**BEGUN, **kind, "extra_content": {"x": 1}})
+    events, _ = heard("openai_chat", first + entries({**REST, **kind}) + END + DONE)
+    echoes = [e.echo for e in events if e.kind == "tool_call"]
+    assert echoes == [{"type": "builtin_function", "extra_content": {"x": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("said", "odd"),
+    [
+        ([BEGUN], [False]),
+        ([{**BEGUN, "index": None}], [True]),
+        ([BEGUN, {**BEGUN, "id": "b"}], [False, True]),
+        ([BEGUN, {**BEGUN, "id": "b", "index": 1}], [False, False]),
+    ],
+)
+def test_a_call_without_a_place_or_in_that_of_another_is_odd(said: Any, odd: list[bool]):
+    pipe = Normalizer("openai_chat")
+    events = pipe.feed(b"".join(map(entries, said)))
+    assert [pipe.is_odd(e) for e in events if isinstance(e, ToolCallStart)] == odd
+
+
+# --- words for the end, one after the other -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("stop", "length"), "length"),
+        (("length", "stop"), "length"),
+        (("new_word", "stop"), "stop"),
+        (("new_word", "length"), "length"),
+        (("stop", "stop"), "stop"),
+    ],
+)
+def test_of_two_words_for_the_end_the_one_counts_that_says_more(words: Any, reason: str):
+    """A word that nobody knows may stand on every chunk."""
+    body = Chat.text("Hi") + b"".join(chunk({"delta": {}, "finish_reason": w}) for w in words)
+    assert end(heard("openai_chat", body + DONE)[0]) == ("finish", reason)
+
+
+# --- functions of the provider's own ------------------------------------------------------------------
+
+OWN = {"type": "builtin_function", "index": 0, "id": "a"}
+
+
+def own(arguments: str) -> dict[str, Any]:
+    return {**OWN, "function": {"name": "$web_search", "arguments": arguments}}
+
+
+@pytest.mark.parametrize("arguments", [PAY, "{}"])
+def test_a_function_of_the_providers_own_is_answered_whenever_it_is_told(arguments: str):
+    events, _ = heard("openai_chat", entries(own(arguments)) + END + DONE)
+    kinds = [e.kind for e in events if e.kind.startswith("tool_")][-2:]
+    assert (kinds, end(events)) == (["tool_call", "tool_result"], ("finish", "pause"))
+
+
+@pytest.mark.parametrize("arguments", [PAY, "{}"])
+def test_a_call_that_began_as_the_clients_is_not_answered_by_us(arguments: str):
+    first = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": arguments}}
+    late = {**OWN, "function": {"arguments": ""}}
+    events, _ = heard("openai_chat", entries(first) + entries(late) + END + DONE)
+    assert not [e for e in events if e.kind == "tool_result"]
+    assert end(events) == ("finish", "tool_calls")
+
+
+def test_the_token_limit_behind_a_function_of_the_providers_own_is_the_token_limit():
+    last = chunk({"delta": {}, "finish_reason": "length"})
+    assert end(heard("openai_chat", entries(own(PAY)) + last + DONE)[0]) == ("finish", "length")
+
+
+def test_what_another_choice_asks_of_the_client_is_not_asked_by_the_first():
+    second = [{"index": 1, "delta": {"tool_calls": [CALL]}, "finish_reason": "tool_calls"}]
+    body = entries(own(PAY)) + END + sse({"choices": second}) + DONE
+    assert end(heard("openai_chat", body)[0]) == ("finish", "pause")
+
+
+# --- the whole message ----------------------------------------------------------------------------------
+
+
+def whole_message(delta: Any, message: Any, finish: str | None) -> bytes:
+    return chunk({"delta": delta, "message": message, "finish_reason": finish})
+
+
+MESSAGE = {"content": None, "tool_calls": [CALL]}
+
+
+def test_a_call_that_only_the_message_beside_the_last_delta_has_is_told_once():
+    body = whole_message({}, MESSAGE, "tool_calls") + DONE
+    assert calls(heard("openai_chat", body)[0]) == PAID
+    said = whole_message({"tool_calls": [CALL]}, MESSAGE, "tool_calls")
+    assert calls(heard("openai_chat", said + DONE)[0]) == PAID
+
+
+@pytest.mark.parametrize("delta", [{}, {"content": "Hi"}])
+def test_text_that_only_the_message_beside_the_first_and_last_delta_has_is_told_once(delta: Any):
+    events, _ = heard("openai_chat", whole_message(delta, {"content": "Hi"}, "stop") + DONE)
+    assert (text_of(events), end(events)) == ("Hi", ("finish", "stop"))
+    events, _ = heard(
+        "openai_chat", Chat.text("Hi") + whole_message({}, {"content": "Hi"}, "stop") + DONE
+    )
+    assert text_of(events) == "Hi"
+
+
+def test_a_message_beside_a_delta_that_is_not_the_last_says_nothing():
+    body = whole_message({}, MESSAGE, None) + chunk({"delta": {}, "finish_reason": "stop"}) + DONE
+    assert fate(heard("openai_chat", body)[0]) == ([], ("finish", "stop"))
+
+
+def test_an_answer_said_again_without_a_message_says_nothing():
+    again = {"choices": [{"index": 0, "finish_reason": "stop", "logprobs": 1}]}
+    body = Chat.text("Hi") + sse({**again, "object": "chat.completion", "seed": 1}) + DONE
+    events, notes = heard("openai_chat", body)
+    assert (text_of(events), end(events)) == ("Hi", ("finish", "stop"))
+    assert "wire.shape_odd" not in notes
+
+
+@pytest.mark.parametrize(("text", "told"), [("Hi", ["Hi"]), ("", []), (5, []), (None, [])])
+def test_the_text_of_a_choice_is_told_if_it_is_one(text: Any, told: list[str]):
+    body = chunk({"text": text}) + chunk({"text": "", "finish_reason": "stop"}) + DONE
+    events, notes = heard("openai_chat", body)
+    assert [e.text for e in events if e.kind == "text_delta"] == told
+    assert notes.get("wire.shape_odd", 0) == len(told)
+
+
+@pytest.mark.parametrize("said", [{}, {"status_msg": ""}, {"status_msg": "slow down"}])
+def test_a_status_without_words_is_told_by_its_number(said: dict[str, Any]):
+    events = run("openai_chat", [sse({"choices": [], "base_resp": {"status_code": 7, **said}})])
+    last = events[-1]
+    assert isinstance(last, Failed)
+    assert (last.error, last.code) == (said.get("status_msg") or "the provider reported 7", "7")

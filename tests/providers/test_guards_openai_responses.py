@@ -563,6 +563,40 @@ def test_a_copy_at_the_end_that_differs_from_what_was_told_is_noted():
         assert notes.get("args.mismatch", 0) == mismatch
 
 
+SEARCHED = {"type": "web_search_call", "id": "it_1", "status": "completed"}
+RAN = {"type": "mcp_call", "id": "it_1", "name": "f", "status": "completed"}
+CODED = {"type": "code_interpreter_call", "id": "it_1", "status": "completed"}
+# what an item says when it is done, what a copy says after that, and what is told of the copy
+COPIES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "a function": (fc("fa", "a", arguments=ONE), fc("fa", "a", arguments=TWO), TWO),
+    "a function, with more": (fc("fa", "a", arguments=ONE), fc("fa", "a", arguments='{"n":1,"m":2}'),
+                              '{"n":1,"m":2}'),
+    "a function, as it was": (fc("fa", "a", arguments=ONE), fc("fa", "a", arguments='{ "n": 1 }'), ""),
+    "a function, without its arguments": (fc("fa", "a", arguments=ONE), fc("fa", "a", arguments=""), ""),
+    "a search": (SEARCHED | {"action": {"query": "a"}}, SEARCHED | {"action": {"query": "b"}},
+                 '{"query": "b"}'),
+    "a search, with its sources": (SEARCHED | {"action": {"query": "a"}},
+                                   SEARCHED | {"action": {"query": "a", "sources": []}}, ""),
+    "a server's tool": (RAN | {"arguments": ONE}, RAN | {"arguments": TWO}, TWO),
+    "code": (CODED | {"code": "x"}, CODED | {"code": "y"}, "y"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_copy_of_a_told_call_that_says_something_else_is_broken_once(name: str, again: bool):
+    done, copy, raw = COPIES[name]
+    more = R.done(copy) if again else b""
+    events, notes = heard(
+        "openai_responses", R.CREATED + R.added(done) + R.done(done) + more + R.completed(copy)
+    )
+    assert [e.kind for e in events if e.kind == "tool_call"] == ["tool_call"]
+    broken = [(e.raw, e.reason) for e in events if e.kind == "broken_tool_call"]
+    assert broken == ([(raw, "conflict")] if raw else [])
+    assert events[-1].kind == "finish"
+    assert again or "call.unlisted" not in notes
+
+
 def test_what_is_no_item_at_the_end_is_nothing():
     response = {"status": "completed", "output": [5, fc("fa", "a", arguments=ONE), "x", None]}
     events = told(GROWN, A_DONE, R.say("completed", response=response))
@@ -964,6 +998,13 @@ def test_the_text_of_a_custom_tool_must_be_text(value: Any):
 def test_a_number_where_the_arguments_of_a_hosted_search_stand_is_no_empty_search(value: Any):
     item = {"type": "web_search_call", "id": "ws", "status": "completed", "arguments": value}
     assert ends(R.added(item), R.done(item), OVER) == [("ws", "web_search", "conflict")]
+
+
+@pytest.mark.parametrize(("said", "fate"), [({"arguments": ONE}, {"n": 1}), ({}, "conflict")])
+def test_where_something_was_lost_only_an_input_that_came_counts(said: Any, fate: Any):
+    item = {"type": "file_search_call", "id": "fs", "status": "completed", **said}
+    lost = R.say("function_call_arguments.delta", delta=5)
+    assert ("fs", "file_search", fate) in ends(lost, R.done(item, 1), OVER)
 
 
 # --- the number of every piece --------------------------------------------------------------------

@@ -178,9 +178,10 @@ def paired(events: list[Any]) -> list[tuple[int | None, Any]]:
 
 @pytest.mark.parametrize("types", PAIRS, ids=[p[0] for p in PAIRS])
 @pytest.mark.parametrize("indexed", [True, False])
-def test_calls_and_outputs_without_ids_pair_in_order(types, indexed: bool):
+@pytest.mark.parametrize("none", [{}, {"id": None}], ids=["no id", "an id that is null"])
+def test_calls_and_outputs_without_ids_pair_in_order(types, indexed: bool, none: dict[str, Any]):
     (one, out_one), (two, out_two) = pair(types, 1), pair(types, 2)
-    items = [one, two, out_one, out_two]
+    items = [{**none, **item} for item in (one, two, out_one, out_two)]
     body = R.CREATED + b"".join(R.done(it, n if indexed else None) for n, it in enumerate(items))
     events, notes = heard("openai_responses", body + R.completed(*(items if indexed else [])))
     assert paired(events) == [(0, "out 1"), (1, "out 2")]

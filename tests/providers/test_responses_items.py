@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from streamnorm.providers.openai_responses.items import TOOLS, echo_of, input_of, picture_of
+from streamnorm.providers.openai_responses.items import (
+    TOOLS,
+    echo_of,
+    input_of,
+    is_made_of_nothing,
+    picture_of,
+)
 
 BY_TYPE = {tool.type: tool for tool in TOOLS}
 
@@ -49,3 +55,19 @@ def test_a_picture_has_its_format_and_goes_back_as_its_item(more: Any, type_: An
 )
 def test_an_item_without_its_field_of_json_text_may_lack_something(type_: str, expected: Any):
     assert input_of(BY_TYPE[type_], {"type": type_, "id": "x"}, b"{}") == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "said", "nothing"),
+    [
+        ("file_search_call", {}, True),
+        ("file_search_call", {"queries": None}, True),
+        ("file_search_call", {"queries": []}, False),
+        ("mcp_approval_request", {"name": "f"}, False),
+        ("web_search_call", {}, False),
+    ],
+)
+def test_an_input_of_several_fields_is_made_of_nothing_if_none_of_them_came(
+    type_: str, said: Any, nothing: bool
+):
+    assert is_made_of_nothing(BY_TYPE[type_], {"type": type_, **said}) is nothing

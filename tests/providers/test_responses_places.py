@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamnorm.core.calls import Call
+from streamnorm.providers.openai_responses.numbering import Numbers
 from streamnorm.providers.openai_responses.places import Places
 from tests.core.test_calls import Desk
 
@@ -128,3 +129,60 @@ HEARD: dict[str, tuple[dict[str, Any], int, bool]] = {
 def test_an_item_was_heard_of_by_its_id_that_of_its_call_or_its_place(name: str):
     item, index, expected = HEARD[name]
     assert Room(0, "fa").places.has_item(TYPE, item, index) is expected
+
+
+@pytest.mark.parametrize(("item_id", "over"), [("fa", True), ("fz", False), (None, False)])
+def test_an_item_is_over_if_it_is_the_very_one_that_was_told(item_id: Any, over: bool):
+    room = Room(0, "fa")
+    room.desk.append(room.call, "{}")
+    room.closed()
+    assert room.places.is_over(room.call, {"call_id": "a", "id": item_id}, 0) is over
+
+
+@pytest.mark.parametrize("text", ["", "{"])
+def test_an_item_elsewhere_is_that_of_its_calls_id_if_nothing_of_it_was_heard(text: str):
+    room = Room(0, "fa")
+    if text:
+        room.desk.append(room.call, text)
+    assert room.of_item(9, id="fb", call_id="a") is (None if text else room.call)
+
+
+def test_an_item_that_begins_under_the_id_of_a_call_is_another():
+    assert Room(0, "fa", "fb").of_item(0, adding=True, id="fb") is None
+
+
+@pytest.mark.parametrize(
+    ("item_id", "index", "heard"), [("fa", 9, True), ("fb", 0, True), ("fb", 9, False)]
+)
+def test_an_item_was_heard_of_by_its_id_its_place_or_its_call(item_id: str, index: int, heard):
+    places = Room(0, "fa").places
+    assert places.has_item(TYPE, {"id": item_id}, index) is heard
+    assert places.has_item(TYPE, {"id": item_id, "call_id": "a"}, index)
+
+
+# --- the numbers of events ------------------------------------------------------------------------------
+
+
+def numbers() -> Numbers:
+    desk = Desk()
+    return Numbers(desk.calls, desk.scribe)
+
+
+def test_the_first_number_alone_is_the_last_and_none_if_anything_without_one_came_behind_it():
+    heard = numbers()
+    heard.look(4)
+    assert heard.last == 4
+    heard.skip()
+    assert heard.last is None
+    heard.look(None)
+    assert heard.last is None
+
+
+def test_an_event_beside_a_response_that_is_not_numbered_changes_nothing():
+    heard = numbers()
+    heard.look_beside(None)
+    assert heard.last is None
+    heard.look(4)
+    heard.look_beside(5)
+    heard.look(6)
+    assert heard.last == 6

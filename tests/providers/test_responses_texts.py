@@ -170,3 +170,13 @@ def test_a_copy_that_no_other_part_told_is_told():
     some.pieces(2, 1).append("H")
     assert some.news(2, 1, "Hi") == "i"
     assert some.news(2, 0, "Hi") == ""
+
+
+def test_text_that_was_told_in_another_part_of_the_item_is_not_told_again():
+    some, scribe = texts()
+    some.house(0)
+    some.pieces(0, 0).append("Hel")
+    some.pieces(0, 1).append("lo")
+    assert some.news(0, 0, "Hello you") == " you"
+    assert mismatches(scribe) == 1
+    assert some.news(0, 1, "lo") == "lo"  # it counts once: here another part says it anew

@@ -8,6 +8,7 @@ where an SDK is not installed.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any
@@ -123,6 +124,8 @@ def dashscope() -> Check:
     chat = openai_chat()
     parameters = {
         "result_format", "incremental_output", "tools", "tool_choice", "max_tokens", "parallel_tool_calls",
+        "temperature", "top_p", "top_k", "stop", "seed", "presence_penalty", "enable_thinking",
+        "thinking_budget", "response_format",
     }  # fmt: skip
 
     def check(body: dict[str, Any]) -> None:
@@ -152,6 +155,7 @@ def cohere() -> Check:
         messages.validate_python(body["messages"])
         tools.validate_python(body.get("tools", []))
         assert body.get("tool_choice") in (None, "REQUIRED", "NONE")
+        assert set(body) <= {"stream", *inspect.signature(types.ClientV2.chat_stream).parameters}
 
     return check
 
@@ -161,6 +165,7 @@ def ollama() -> Check:
 
     def check(body: dict[str, Any]) -> None:
         types.ChatRequest.model_validate(body)
+        assert set(body.get("options", ())) <= set(types.Options.model_fields)
         for message in body["messages"]:
             said = {k: v for k, v in message.items() if k != "images"}  # base64 here, files there
             types.Message.model_validate(said)

@@ -77,7 +77,7 @@ def assert_served(target: str, events: list[Event]) -> None:
     heard = read(target, events, whole=True)
     end, served_end = events[-1], heard[-1]
     assert calls(heard).items() <= calls(events).items(), "never a call that was not whole"
-    if isinstance(end, Failed) or (broke(events) and end.reason != "length"):  # type: ignore[union-attr]
+    if isinstance(end, Failed) or broke(events):
         assert isinstance(served_end, Failed)
         return
     assert isinstance(end, Finish)
@@ -175,7 +175,8 @@ def test_the_sdk_of_openai_reads_our_chunks():
     chat = pytest.importorskip("openai.types.chat")
     for _, events in good_ones():
         for chunk in _payloads(provider("openai_chat").serve(events, whole=True)):
-            chat.ChatCompletionChunk.model_validate(json.loads(chunk))
+            if b'"custom"' not in chunk:  # the wire streams them, and the SDK has no type for that
+                chat.ChatCompletionChunk.model_validate(json.loads(chunk))
 
 
 @pytest.mark.parametrize(

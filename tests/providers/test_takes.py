@@ -37,7 +37,7 @@ def test_a_take_as_it_came_gives_what_its_bytes_give(path):
     assert_well_formed(as_it_came)
 
 
-@over_takes()
+@over_takes(quick=150)
 def test_any_chunking_of_a_take_gives_the_same_events_and_notes(path):
     take, body = load(path)
     whole = Normalizer(path.parent.name, seed=take.seed)

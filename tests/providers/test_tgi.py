@@ -155,7 +155,7 @@ def test_its_addresses(url, wire, key):
 
 
 def test_what_it_can():
-    assert PROVIDERS["tgi"].can == ("read", "write", "script")
+    assert PROVIDERS["tgi"].can == ("read", "write", "repair", "script")
     assert PROVIDERS["tgi"].items == ()
 
 

@@ -669,6 +669,22 @@ def test_what_comes_while_others_are_taken_is_written_a_moment_later_as_well(tmp
     tape.close(finished=True)
 
 
+def test_a_burst_is_written_in_batches_and_asks_the_writer_once(tmp_path, monkeypatch):
+    asked = asks_of(monkeypatch)
+    tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")
+    burst = [CHAT] * (3 * MOST // len(CHAT))
+    for chunk in burst:
+        tape.chunk(chunk)
+    assert asked == [tape]
+    written = os.path.getsize(tape.path)
+    assert len(CHAT) * len(burst) - MOST <= written
+    tape.flush()  # the writer comes
+    tape.chunk(CHAT)
+    assert asked == [tape, tape]
+    tape.close(finished=True)
+    assert read_take(tape.path).wire == CHAT * (len(burst) + 1)
+
+
 def test_the_writer_is_asked_again_after_a_flush_that_found_nothing(tmp_path, monkeypatch):
     asked = asks_of(monkeypatch)
     tape = Recorder.open(tmp_path / "a.sse", provider="openai_chat", seed="s")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm.takes.redact import (
-    MANY,
     Redactor,
     bare_url,
     kept_headers,
@@ -144,7 +143,7 @@ def test_json_stays_json(secret, wire):
 # --- many bytes at once ---------------------------------------------------------------------------
 
 EVENT = b'data: {"id":"chatcmpl-1","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}\n\n'
-BLOCK = MANY + 100
+BLOCK = 2148
 PLANTED = [
     ("opensesame", []),
     ("opensesame", ["opensesame"]),
@@ -189,6 +188,39 @@ def test_no_canary_is_found_in_any_encoding_among_many_bytes(encoding):
         few = redacted([secret], wire, 40)
         assert few != wire
         assert redacted([secret], wire, BLOCK) == few
+
+
+@pytest.mark.parametrize("secret", ["hunter22-of-the-moon-and-its-sea", 'a b/é"+\\&中.x', "sesame"])
+@pytest.mark.parametrize("form", ["\\u{:04x}", "\\\\u{:04x}", "%{:02x}", "&#{};"])
+def test_one_character_written_in_another_way_among_many_bytes_hides_nothing(secret, form):
+    filler = EVENT * (2 * BLOCK // len(EVENT))
+    for at, char in enumerate(secret):
+        if ord(char) > 0x7F or (form == "&#{};" and char.isalnum()):
+            continue
+        written = (secret[:at] + form.format(ord(char)) + secret[at + 1 :]).encode()
+        for place in (1000, BLOCK - len(written), BLOCK - 7, BLOCK - 1):
+            wire = filler[:place] + written + filler[place:]
+            assert written not in (clean := redacted([secret], wire, BLOCK))
+            assert clean == redacted([secret], wire, 40)
+
+
+def test_an_escape_before_a_secret_stays_one_wherever_many_bytes_end():
+    secret = "nobody-knows-this-one"
+    wire = EVENT * 30 + b'{"t":"' + rb"a \nobody-knows-this-one" + b'"}\n\n' + EVENT * 30
+    clean = redacted([secret], wire, 40)
+    assert rb'{"t":"a \nxxxxxxxxxxxxxxxxxxxx"}' in clean
+    start = wire.index(secret.encode())
+    for behind in range(60):
+        assert redacted([secret], wire, start + behind) == clean
+
+
+@pytest.mark.parametrize("text", [
+    "a task-force of 20 hk_ sf- xoi bop rez error AII ya2 eyJ classes",
+    "hk_" + "a1" * 20, "task-" + "a1" * 20, "AKz" + "A1" * 10, "xap-" + "a1" * 20,
+])  # fmt: skip
+def test_what_only_resembles_the_beginning_of_a_key_is_left_alone(text):
+    wire = EVENT * 20 + text.encode() + b"\n\n" + EVENT * 20
+    assert redacted(["opensesame"], wire, BLOCK) == wire
 
 
 def test_only_what_may_begin_a_secret_is_held_back():
@@ -249,6 +281,16 @@ SHAPES = [
     "sk-ant-api03-Qx7Yp2Lm9Nk4Rt6Vw8Zb1Cd3Ef5Gh",
     "AIzaSyD4x7Kp2Lm9Nq4Rt6Vw8Zb1Cd3Ef5GhJkL",
     "AKIAIOSFODNN7EXAMPLE",
+    "ASIAIOSFODNN7EXAMPLE",
+    "sk_live_4f9aB2c8D1e7F3a6b5C4",
+    "gho_16C7e42F292c6912E7710c838347Ae178B4a",
+    "ghs_16C7e42F292c6912E7710c838347Ae178B4a",
+    "github_pat_4f9aB2c8D1e7F3a6b5C4d9E8f7A2_Qx7Yp2Lm9Nk4Rt",
+    "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH",
+    "xai-4f9aB2c8D1e7F3a6b5C4d9E8f7A2Qx7Yp2Lm",
+    "xoxb-4f9aB2c8D1e7F3a6b5C4d9E8",
+    "xoxp-4f9aB2c8D1e7F3a6b5C4d9E8",
+    "ya29.a0AfB4f9aB2c8D1e7F3a6b5C4",
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
     "gsk_4f9aB2c8D1e7F3a6b5C4d9E8f7A2Qx7Yp2Lm",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",

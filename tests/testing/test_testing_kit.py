@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
 import warnings
 
+import anyio
 import httpx
 import pytest
 from hypothesis import given, settings
@@ -39,6 +41,7 @@ from streamnorm.testing import (
     usage,
     wrong_index,
 )
+from streamnorm.testing.loopback import THREAD
 from tests.conftest import CALLING, assert_well_formed, broken_of, calls_of, text_of
 
 LOOK = script(say("Let me look."), call("get_weather", city="Oslo"), finish())
@@ -405,17 +408,35 @@ def test_a_server_works_in_async_code_and_leaves_nothing_behind():
         async with LOOK.server("gemini") as server, httpx.AsyncClient() as client:
             return (await client.post(server.url, json={})).content
 
-    before = threading.active_count()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert asyncio.run(talk()) == LOOK.bytes("gemini")
-    assert threading.active_count() == before
+    assert [thread for thread in threading.enumerate() if thread.name == THREAD] == []
 
 
 def test_a_server_that_breaks_off_is_an_error_of_the_client():
     broken = script(say("Hi"), cut(abrupt=True)).server("openai_chat")
     with broken as server, pytest.raises(httpx.RemoteProtocolError):
         httpx.post(server.url, json={})
+
+
+@pytest.mark.parametrize("serve", [
+    lambda: LOOK.server("openai_responses"), lambda: turns(LOOK).websocket("openai_responses"),
+])  # fmt: skip
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_server_of_a_test_that_is_cancelled_is_closed(serve, backend):
+    pytest.importorskip("websockets")
+    server = serve()
+
+    async def cancelled() -> None:
+        with anyio.CancelScope() as scope:
+            async with server:
+                scope.cancel()
+                await anyio.sleep_forever()
+
+    anyio.run(cancelled, backend=backend)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
 
 
 def test_a_client_that_goes_away_does_not_stop_the_server():

@@ -53,3 +53,11 @@ def test_an_empty_piece_changes_nothing():
     balance, pieces = Balance(), ['{"a\\', "", '"']
     assert not balance.is_even(pieces)
     assert balance.is_even([*pieces, '":1}', ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "too_much"),
+    [("{}", False), ("{} ", False), ('{"a":', False), ("x", False), ("", False), ("{}{}", True), ("{} x", True)],
+)  # fmt: skip
+def test_too_much_is_what_stands_behind_a_whole_object(text: str, too_much: bool):
+    assert Balance().is_too_much(list(text)) is too_much

@@ -67,6 +67,8 @@ YES = {
     "an escaped key": (r'{"\u0061b":1}', {"ab": 1}),
     "a colon in a key": ('{"a\\":":1}', {'a":': 1}),
     "a colon after a quote in a value": ('{"a":"\\":"}', {"a": '":'}),
+    "a float beside such a value": ('{"a":"\\":","b":1.5}', {"a": '":', "b": 1.5}),
+    "an escape in an array beside one": (r'{"a":"\":","b":["\u00e9"]}', {"a": '":', "b": ["é"]}),
     "equal keys in different objects": ('[{"a":1},{"a":2}]', [{"a": 1}, {"a": 2}]),
     "equal keys on different levels": ('{"a":{"a":1}}', {"a": {"a": 1}}),
     "keys that differ in case": ('{"a":1,"A":2}', {"a": 1, "A": 2}),
@@ -233,10 +235,27 @@ def test_depth_counts_in_an_object_of_one_key_too(text: str):
         parse(text, max_depth=1)
 
 
+def test_depth_counts_in_the_lists_of_an_object_of_one_key():
+    assert parse('{"a":[[1]]}', max_depth=3) == {"a": [[1]]}
+    with pytest.raises(Refused, match="deeper than 2 levels"):
+        parse('{"a":[[1]]}', max_depth=2)
+
+
 @pytest.mark.parametrize("text", ['{"a":1,"a" :2}', '{"a":1,"a"\t:2}'])
 def test_a_key_said_twice_cannot_hide_behind_space_before_its_colon(text: str):
     with pytest.raises(Refused, match="'a' stands twice"):
         parse(text)
+
+
+def test_a_key_said_twice_cannot_hide_behind_one_that_ends_with_a_backslash():
+    with pytest.raises(Refused, match="'a' stands twice"):
+        parse('{"a":1,"a":2,"b\\\\":3}')
+
+
+def test_json_inside_a_text_has_keys_of_its_own():
+    assert parse('{"text": "{\\"a\\": 1, \\"a\\": 2}"}') == {"text": '{"a": 1, "a": 2}'}
+    with pytest.raises(Refused, match="'b' stands twice"):
+        parse('{"b": "{\\"a\\": 1}", "b": 1}')
 
 
 def test_the_key_that_stands_twice_is_the_one_that_is_named():
@@ -328,7 +347,7 @@ def test_any_text_is_judged_as_by_a_strict_reader(text: str):
     assert told is None or same(told[0], expected[0])
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "\\u0061", '\\"', "c:"]),
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "\\u0061", '\\"', "c:", "a\\\\"]),
                           st.sampled_from(["1", "{}", '"x"', '"\\":"', '{"a":1}'])), max_size=6),
        st.sampled_from([":", " :", ": ", "\n:"]))  # fmt: skip
 def test_a_key_said_twice_is_always_found(pairs, colon: str):

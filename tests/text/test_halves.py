@@ -250,6 +250,13 @@ def test_an_event_without_text_is_told_beside_halves():
     assert [e.echo["signature"] for e in thoughts] == ["s"]
 
 
+def test_what_goes_back_with_a_text_that_ends_in_half_a_character_is_told_once():
+    part = {"text": "a" + HIGH, "thoughtSignature": "s"}
+    events = tr("gemini", sse({"candidates": [{"content": {"parts": [part]}}]}))
+    told = [(e.text, e.echo is not msgspec.UNSET) for e in events if isinstance(e, TextDelta)]
+    assert told == [("a", True), ("\ufffd", False)]
+
+
 def test_half_a_character_at_the_end_of_a_cut_stream_is_told_to_the_call_it_was_of():
     events = tr("openai_chat", Chat.call(0, "a", "f", '{"x":"' + HIGH))
     assert [e for e in events if isinstance(e, ToolCallDelta)] == [

@@ -1,8 +1,9 @@
 """streamnorm.text.written: what is written says what was given, or nothing is written."""
 
+import enum
 import json
 import math
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import msgspec
 import orjson
@@ -22,6 +23,7 @@ from streamnorm.text.written import (
     made_safe,
     phrase,
     phrased,
+    plain_values,
     safe_json,
     safe_struct,
     sse,
@@ -203,3 +205,35 @@ def test_a_server_sent_event(args, event):
 
 def test_a_data_uri_holds_type_and_bytes():
     assert data_uri(b"\xff\xfe", "image/png") == "data:image/png;base64,//4="
+
+
+@pytest.mark.parametrize("text", ["<", ">", "&", "\u2028", "\u2029"])
+def test_each_sign_that_a_page_or_a_line_could_end_at_is_escaped_in_a_phrase(text: str):
+    line = phrased(phrase({"delta": ""}), text)
+    assert line == b'{"delta":"\\u%04x"}' % ord(text)
+    assert json.loads(line) == {"delta": text}
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ({1: b"hi"}, {"1": "aGk="}),
+        ([b"hi", (Colour.RED,)], ["aGk=", ["red"]]),
+        (date(2026, 11, 17), "2026-11-17"),
+        ("text", "text"),
+        (None, None),
+        (2.5, 2.5),
+    ],
+)
+def test_what_an_sdk_decoded_is_told_as_it_was_in_json(value, plain):
+    assert plain_values(value) == plain
+
+
+@pytest.mark.parametrize("value", [10**5000, ["\ud83d", 10**5000]], ids=["alone", "beside a half"])
+def test_an_integer_that_is_too_long_to_be_written_is_refused_and_says_so(value):
+    with pytest.raises(ValueError, match="Exceeds the limit"):
+        json_bytes(value)

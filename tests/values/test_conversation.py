@@ -115,7 +115,7 @@ def test_a_conversation_survives_json():
     assert again.turns[2].results[0].media == [image]
 
 
-@over_takes()
+@over_takes(quick=100)
 def test_every_take_folds_and_survives_json(path):
     take, wire = load(path)
     events = run(take.provider or path.parent.name, [wire])

@@ -171,7 +171,7 @@ def test_every_event_class_is_public():
         assert cls.__doc__
 
 
-@over_takes()
+@over_takes(quick=100)
 def test_every_event_of_every_take_survives(path):
     take, body = load(path)
     for event in run(path.parent.name, [body], seed=take.seed):

@@ -24,8 +24,8 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 # What is said for or against a call, or ends a stream.
 VERBS = {
     "alias", "announce_end", "astray", "break_all", "close", "deny", "end_of_calls", "end_turn", "extend",
-    "fail", "fill", "measure", "merge_object", "restarts", "settle", "taint", "taint_grown", "taint_open",
-    "_break", "_fail", "_doubt", "_bound", "_mint_id", "_taint_at",
+    "fail", "fill", "measure", "merge_object", "restarts", "restate", "settle", "taint", "taint_grown",
+    "taint_open", "_break", "_fail", "_doubt", "_bound", "_mint_id", "_taint_at",
 }  # fmt: skip
 MARKS = {
     "contradictions", "denied", "latches", "lossy", "lost", "mended", "minted", "orphan", "overflow",
@@ -33,7 +33,7 @@ MARKS = {
 }  # fmt: skip
 TABLES = {
     "CALL_KEYS", "CALL_TEXTS", "CALL_WORDS", "ERRORS", "FAILED", "GOING_ON", "INPUTS", "OF_CALLS",
-    "REASONS", "TABLE", "TEXTS", "_ABOUT_CALLS", "_ENOUGH", "_INCOMPLETE", "_NORMAL", "_NOT_AN_ID",
+    "REASONS", "TABLE", "TEXTS", "_ABOUT_CALLS", "_ENOUGH", "_INCOMPLETE", "NORMAL", "_NOT_AN_ID",
 }  # fmt: skip
 _SILENT = {"note", "log", "debug", "info", "warning"}
 _NEXT = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}

@@ -2,7 +2,8 @@
 
 The tests are collected once. Then each mutant has a process of its own, forked from here, in which
 the code of the one changed function (or table) is exchanged and the tests that pass through the changed
-lines are run until one fails: so a mutant costs a fork and, mostly, one test.
+lines are run until one fails: so a mutant costs a fork and, mostly, one test. File by file, and first
+by the tests that are about this file alone: of the others only what those do not catch is asked.
 
 Rule: nothing is tried in this process itself; memory and time of a trial are bounded.
 """
@@ -18,27 +19,30 @@ import resource
 import select
 import signal
 import sys
-import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Container, Iterable
+from itertools import accumulate
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
-from typing import IO, Any, NamedTuple, TypeAlias
+from types import FunctionType
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 from tools.mutate.guards import Mutant
+from tools.mutate.passed import Functions, Passed, codes_in, module_of
 
-__all__ = ["Outcome", "Trials"]
-
-# Where the code that can be exchanged is held: by file, qualified name and line.
-Functions: TypeAlias = dict[tuple[str, str, int], list[FunctionType]]
+__all__ = ["Outcome", "Run", "Trials"]
 
 MEMORY = 4 << 30  # bytes of address space: a guard against growth is seen to be missing
-LEAST_SECONDS = 6  # of processor time for one trial
+LEAST_SECONDS = 3  # of processor time for one test; else so many times what it takes …
+SLOWER = 6  # … on the code as it is
+WAITING = 20  # times that, by the clock, if it only waits
 UNTRIED = 3  # what a trial exits with whose code could not be exchanged: nobody has caught it
-KNOWN = 20  # tests that caught others before are asked first
+KNOWN = 20  # tests that caught others before are asked first …
+NEAR = 4  # … and before them those that did so in the same function
+BATCH = 100  # tests that are run on the code as it is, then kept
+EXCUSE_SECONDS = 3  # of tests that are asked whether an excuse is still needed
 
 
 class Outcome(NamedTuple):
@@ -50,11 +54,31 @@ class Outcome(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One test on the code as it is: how long it took, and the lines that it passed, by file."""
+    """One test on the code as it is: how long it took, and the lines that it passed."""
 
     failed: bool
     seconds: float
-    lines: dict[str, set[int]]
+    lines: dict[str, int]  # file -> a bit for each line; files that were looked at and no others
+
+
+Concerns: TypeAlias = Callable[[str], bool]
+
+
+class Memory(Protocol):
+    """What earlier runs found: see ``judged``."""
+
+    def caught_by(self, mutant: Mutant) -> str: ...
+    def run(self, test: str, file: str) -> Run | None: ...
+    def keep_runs(self, runs: dict[str, Run]) -> None: ...
+    def save_runs(self) -> None: ...
+
+
+class Teller(Protocol):
+    """Who hears of the progress."""
+
+    def traced(self, done: int, total: int) -> None: ...
+    def heard(self, outcome: Outcome) -> None: ...
+    def judged(self, file: str) -> None: ...
 
 
 class Trials:
@@ -63,152 +87,173 @@ class Trials:
     def __init__(
         self,
         mutants: list[Mutant],
-        tests: dict[str, Callable[[str], bool]],
+        tests: dict[str, tuple[Concerns, ...]],
+        files: Collection[str],
+        excused: Container[tuple[str, str, str]],
+        memory: Memory,
+        teller: Teller,
+        *,
         jobs: int,
         lenient: bool,
-        heard: Callable[[Outcome], None],
-        said: Callable[[str], None],
     ) -> None:
         self.failing: list[str] = []
-        self._mutants = mutants
-        self._tests = tests  # file -> is this test one of its?
+        self._mutants: dict[str, list[Mutant]] = defaultdict(list)
+        for mutant in mutants:
+            self._mutants[mutant.file].append(mutant)
+        self._tests = tests  # file -> is this test one of its? First those that are its own
+        self._files = files  # whose lines are looked at: once a test is run, for all of them
+        self._excused = excused
+        self._memory, self._teller = memory, teller
         self._jobs = jobs
         self._lenient = lenient  # leave tests aside that fail without a change
-        self._heard, self._said = heard, said
-        self._kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self._asked: Counter[tuple[str, str, str]] = Counter()  # tests, by mutant
+        self._kills: Counter[str] = Counter()  # by these tests, in this file
+        self._near: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=NEAR))  # … by function
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             self.failing = ["collecting the tests"]
             return True
-        asked = self._tests.values()
-        items = {i.nodeid: i for i in session.items if any(mine(i.nodeid) for mine in asked)}
-        files = {m.file for m in self._mutants}
-        self._said(f"{len(items)} tests on the code as it is")
-        runs: dict[str, Run] = _in_child(lambda: _traced(items.values(), files))
-        self.failing = [name for name, run in runs.items() if run.failed]
-        if self._lenient:
-            for name in self.failing:
-                del runs[name]
-            self.failing = []
-        if not self.failing:
-            self._said(f"{len(self._mutants)} mutants")
-            functions = _functions_of(files)
-            gc.collect()
-            gc.freeze()
-            self._try_all(items, runs, functions)
+        items = {item.nodeid: item for item in session.items}
+        functions = _functions_of(set(self._files))
+        gc.collect()
+        gc.freeze()
+        for file, mutants in self._mutants.items():
+            for concerns in self._tests[file]:
+                if not mutants:
+                    continue
+                self._kills.clear()
+                self._near.clear()
+                mine = {name: item for name, item in items.items() if concerns(name)}
+                runs = self._runs_of(mine, file, functions)
+                failing = [name for name, run in runs.items() if run.failed]
+                if failing and not self._lenient:
+                    self.failing += failing
+                    break
+                last = concerns is self._tests[file][-1]
+                mutants = self._try_all(mutants, mine, runs, functions, last=last)
+            else:
+                self._teller.judged(file)
         return True
 
+    def _runs_of(
+        self, items: dict[str, pytest.Item], file: str, functions: Functions
+    ) -> dict[str, Run]:
+        """The tests of a file on the code as it is; those that are not known yet are run."""
+        memory = self._memory
+        unknown = [item for name, item in items.items() if memory.run(name, file) is None]
+        for at in range(0, len(unknown), BATCH):
+            self._teller.traced(at, len(unknown))
+            some = unknown[at : at + BATCH]
+            memory.keep_runs(_in_child(lambda some=some: _run(some, self._files, functions)))
+        if unknown:
+            memory.save_runs()
+            self._teller.traced(len(unknown), len(unknown))
+        found = {name: memory.run(name, file) for name in items}
+        return {name: run for name, run in found.items() if run is not None}
+
     def _try_all(
-        self, items: dict[str, pytest.Item], runs: dict[str, Run], functions: Functions
-    ) -> None:
-        waiting = list(reversed(self._mutants))
+        self,
+        mutants: list[Mutant],
+        items: dict[str, pytest.Item],
+        runs: dict[str, Run],
+        functions: Functions,
+        *,
+        last: bool,
+    ) -> list[Mutant]:
+        """Asks these tests; the mutants that none of them catches, if others are asked next, out."""
+        uncaught: list[Mutant] = []
+
+        def heard(outcome: Outcome) -> None:
+            self._asked[outcome.mutant.key] += outcome.tests
+            if outcome.by or last:
+                self._teller.heard(outcome._replace(tests=self._asked[outcome.mutant.key]))
+            else:
+                uncaught.append(outcome.mutant)
+
+        waiting = list(reversed(mutants))
         open_: dict[int, tuple[Mutant, int, int]] = {}  # pipe -> mutant, process, tests
         while waiting or open_:
             while waiting and len(open_) < self._jobs:
                 mutant = waiting.pop()
                 chosen = self._chosen(mutant, runs)
                 if not chosen:
-                    self._heard(Outcome(mutant, "", 0))
+                    heard(Outcome(mutant, "", 0))
                     continue
-                budget = LEAST_SECONDS + 4 * sum(runs[name].seconds for name in chosen)
-                tried = [items[name] for name in chosen]
-                pipe, process = _forked(mutant, tried, functions, budget)
+                tried = [(items[name], runs[name].seconds) for name in chosen]
+                pipe, process = _forked(mutant, tried, functions)
                 open_[pipe] = mutant, process, len(chosen)
             for pipe in select.select(list(open_), [], [], 1)[0]:
                 mutant, process, count = open_.pop(pipe)
-                self._heard(Outcome(mutant, self._verdict(mutant, pipe, process), count))
+                heard(Outcome(mutant, self._verdict(mutant, pipe, process), count))
+        return uncaught
 
     def _verdict(self, mutant: Mutant, pipe: int, process: int) -> str:
         with os.fdopen(pipe) as stream:
             by = stream.read()
         _, status = os.waitpid(process, 0)
         if by:
-            self._kills[mutant.file][by] += 1
+            self._kills[by] += 1
+            self._near[mutant.function].append(by)
         elif status and os.waitstatus_to_exitcode(status) != UNTRIED:
             by = "(it did not come to an end)" if os.WIFSIGNALED(status) else f"(exit {status})"
         return by
 
     def _chosen(self, mutant: Mutant, runs: dict[str, Run]) -> list[str]:
-        """The tests that pass through the mutant: those that caught many first, then quick ones."""
-        mine, kills = self._tests[mutant.file], self._kills[mutant.file]
-        known = dict(kills.most_common(KNOWN))
-        passed = {
-            name: run.lines.get(mutant.file, set()) for name, run in runs.items() if mine(name)
+        """The tests that pass through the mutant: the one that caught it last time, those that caught
+        others in its function, those that caught many; then of each test its quickest case, of each
+        its next one, and so on. An excuse is asked for some seconds only: is it needed still?"""
+        last, near = self._memory.caught_by(mutant), self._near[mutant.function]
+        known = {
+            name: -n / (runs[name].seconds + 0.01) for name, n in self._kills.most_common(KNOWN)
         }
-        through = [
-            name for name, lines in passed.items()
-            if (not lines.isdisjoint(mutant.lines) if mutant.lines else lines)
-        ]  # fmt: skip
-        return sorted(through, key=lambda name: (-known.get(name, 0), runs[name].seconds))
+        through = [n for n, run in runs.items() if not run.failed and _passes(mutant, run)]
+        through.sort(key=lambda n: runs[n].seconds)
+        cases: Counter[str] = Counter()
+        turn = {}
+        for name in through:
+            test = name.partition("[")[0]
+            turn[name] = cases[test]
+            cases[test] += 1
+        through.sort(key=lambda n: (n != last, n not in near, known.get(n, 0), turn[n]))
+        if mutant.key not in self._excused:
+            return through
+        spent = accumulate(runs[name].seconds for name in through)
+        return [n for n, sum_ in zip(through, spent, strict=True) if sum_ < EXCUSE_SECONDS]
+
+
+def _passes(mutant: Mutant, run: Run) -> bool:
+    passed, lines = run.lines[mutant.file], mutant.lines
+    if not lines:
+        return bool(passed)
+    return bool(passed >> lines.start & (1 << len(lines)) - 1)
 
 
 # --- the code as it is ----------------------------------------------------------------------------
 
 
-def _traced(items: Iterable[pytest.Item], files: set[str]) -> dict[str, Run]:
+def _run(
+    items: Iterable[pytest.Item], files: Iterable[str], functions: Functions
+) -> dict[str, Run]:
     """Every test once, with the lines of these files that it passed."""
+    passed = {file: Passed(file) for file in files}
+    for each in passed.values():
+        each.mark(functions)
     runs: dict[str, Run] = {}
     ordered = list(items)
     for item, after in zip(ordered, [*ordered[1:], None], strict=True):
-        with tempfile.TemporaryFile() as elsewhere:
-            lines = _Lines(files, elsewhere.fileno())
-            before = _worked()
-            sys.settrace(lines.enter)
-            try:
-                failed = _fails(item, after)
-            finally:
-                sys.settrace(None)
-            seconds = _worked() - before
-            runs[item.nodeid] = Run(failed, seconds, lines.passed(elsewhere))
+        before = _worked()
+        failed = _fails(item, after)
+        lines = {file: each.lines() for file, each in passed.items()}
+        runs[item.nodeid] = Run(failed, _worked() - before, lines)
     return runs
 
 
 def _worked() -> float:
     """Processor time so far, with that of the processes that tests forked."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
-class _Lines:
-    """The lines that are passed, here and in processes that a test forks (those write them down).
-
-    Each line of a file has its mark from the start: a test that measures memory sees nothing grow.
-    """
-
-    def __init__(self, files: set[str], elsewhere: int) -> None:
-        self._here = {str(Path(file).resolve()): _marks(file) for file in files}
-        self._names = dict(zip(self._here, files, strict=True))
-        self._process, self._elsewhere = os.getpid(), elsewhere
-
-    def enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        file = frame.f_code.co_filename
-        if (mine := self._here.get(file)) is None:
-            return None
-
-        def line(frame: FrameType, event: str, arg: Any) -> Any:
-            if not mine[frame.f_lineno]:
-                mine[frame.f_lineno] = 1
-                if os.getpid() != self._process:
-                    os.write(self._elsewhere, f"{frame.f_lineno} {file}\n".encode())
-            return line
-
-        return line
-
-    def passed(self, elsewhere: IO[bytes]) -> dict[str, set[int]]:
-        elsewhere.seek(0)
-        for row in elsewhere.read().decode().splitlines():
-            number, _, file = row.partition(" ")
-            self._here[file][int(number)] = 1
-        return {
-            self._names[file]: {line for line, passed in enumerate(marks) if passed}
-            for file, marks in self._here.items() if any(marks)
-        }  # fmt: skip
-
-
-def _marks(file: str) -> bytearray:
-    return bytearray(len(Path(file).read_bytes().splitlines()) + 1)
+    each = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in each)
 
 
 def _fails(item: pytest.Item, after: pytest.Item | None) -> bool:
@@ -231,32 +276,45 @@ def _functions_of(files: set[str]) -> Functions:
     paths = {str(Path(file).resolve()): file for file in files}
     held: Functions = defaultdict(list)
     for file in files:
-        importlib.import_module(_module(file))  # some are loaded only when they are needed
+        importlib.import_module(module_of(file))  # some are loaded only when they are needed
+    gc.unfreeze()  # what is frozen is not listed: the tests freeze what they collected
     for value in gc.get_objects():
         if isinstance(value, FunctionType) and (file := paths.get(value.__code__.co_filename)):
             code = value.__code__
             held[file, code.co_qualname, code.co_firstlineno].append(value)
+    if unheld := files - {file for file, _, _ in held}:
+        raise LookupError(f"no function of these is found: {sorted(unheld)}")
     return dict(held)
 
 
 def _forked(
-    mutant: Mutant, items: list[pytest.Item], functions: Functions, budget: float
+    mutant: Mutant, tests: list[tuple[pytest.Item, float]], functions: Functions
 ) -> tuple[int, int]:
+    """Asks these tests, each with the seconds it takes on the code as it is."""
+    items = [item for item, _ in tests]
+
     def work(write: Callable[[bytes], object]) -> None:
-        seconds = int(budget)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        signal.alarm(seconds * 20)  # if it only waits
         try:
             install(mutant, functions)
         except ValueError:
             os._exit(UNTRIED)
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for (item, seconds), after in zip(tests, [*items[1:], None], strict=True):
+            _limit(seconds)
             if _fails(item, after):
                 write(item.nodeid.encode())
                 return
 
     return _fork(work)
+
+
+def _limit(seconds: float) -> None:
+    """A test that takes so long usually has only some times as long from here."""
+    allowed = LEAST_SECONDS + int(SLOWER * seconds)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    until = int(used.ru_utime + used.ru_stime) + 1 + allowed
+    resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
+    signal.alarm(allowed * WAITING)
 
 
 def _fork(work: Callable[[Callable[[bytes], object]], None]) -> tuple[int, int]:
@@ -285,7 +343,7 @@ def install(mutant: Mutant, functions: Functions) -> None:
     if mutant.table:
         return _install_table(mutant)
     compiled = compile(mutant.tree, str(Path(mutant.file).resolve()), "exec")
-    for code in _codes(compiled):
+    for code in codes_in(compiled):
         name, line = code.co_qualname, code.co_firstlineno
         inside = name.startswith(f"{mutant.function}.<locals>.")
         if inside or (name, line) == (mutant.function, mutant.first_line):
@@ -293,16 +351,9 @@ def install(mutant: Mutant, functions: Functions) -> None:
                 function.__code__ = code
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from _codes(constant)
-
-
 def _install_table(mutant: Mutant) -> None:
     """Tables that can change are changed where they are; else the new one takes its place everywhere."""
-    module = sys.modules[_module(mutant.file)]
+    module = sys.modules[module_of(mutant.file)]
     holder: Any = getattr(module, mutant.function) if mutant.function else module
     body = _body(mutant)
     node = next(n for n in body if _target(n) == mutant.table)
@@ -320,10 +371,6 @@ def _install_table(mutant: Mutant) -> None:
             for name, value in list(vars(space).items()):
                 if value is old and old != () and getattr(space, "__module__", "streamnorm"):
                     setattr(space, name, new)
-
-
-def _module(file: str) -> str:
-    return file.removesuffix(".py").replace("/", ".")
 
 
 def _body(mutant: Mutant) -> list[Any]:

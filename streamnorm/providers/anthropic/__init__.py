@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.row import Key, Provider
+from ...core.row import Counting, Key, Listing, Provider
 
 __all__ = ["PROVIDER"]
 
@@ -12,6 +12,11 @@ PROVIDER = Provider(
     serves="api.anthropic.com and its gateways",
     base="https://api.anthropic.com",
     path="/v1/messages",
+    counting=Counting("/v1/messages/count_tokens", "input_tokens"),
+    listing=Listing(
+        {"type": "model", "display_name": "{id}", "created_at": "1970-01-01T00:00:00Z"},
+        {"has_more": False, "first_id": None, "last_id": None},
+    ),
     hosts=("api.anthropic.com",),
     paths=("/v1/messages", "/publishers/anthropic/models/*:streamRawPredict"),
     headers={"anthropic-version": "2023-06-01"},

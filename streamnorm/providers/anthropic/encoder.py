@@ -14,20 +14,94 @@ from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...encoding.fields import (
+    NUMBER,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    Otherwise,
+    efforts,
+    nameless,
+    only,
+)
 from ...encoding.ids import Grammar
 from ...encoding.schemas import UNBOUNDED
 from ...events import Echo
+from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Mode, Tool, ToolChoice
 from .parser import CALLS
 
 __all__ = ["ENCODER", "AnthropicEncoder"]
 
-MAX_TOKENS = 4096  # the wire wants a number; this is ours where the caller gives none
+# The wire wants a number; these are ours where the caller gives none. Whoever streams need not wait for
+# a long answer, and a program that writes files is cut in the midst of them by a small one.
+MAX_TOKENS, MAX_STREAMED = 4096, 32_000
 IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 # The type of the block for a call, by what sort of tool it calls.
 BLOCKS = {kind.family: block for block, kind in CALLS.items()}
-CHOICES = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
+CHOICES: dict[Mode, str] = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    match said:
+        case {"type": "json_schema", "schema": dict(schema), **rest} if not rest:
+            return Format(schema)
+    return None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None or format.schema is None:
+        return None
+    return nameless({"type": "json_schema", "schema": format.schema}, format)
+
+
+def _thinks(thinking: bool | None, options: RequestOptions) -> str | None:
+    if thinking is False:
+        return "disabled"
+    return "enabled" if _budget(options) else "adaptive" if thinking else None
+
+
+def _budget(options: RequestOptions) -> int | None:
+    """Thought is a part of the answer, and smaller than all of it."""
+    budget = options.thinking_budget if options.thinking is not False else None
+    room = _most(options) - 1  # for an answer, too
+    return min(max(budget, LEAST), room) if budget and room > 0 else None
+
+
+def _most(options: RequestOptions) -> int:
+    return options.max_tokens or (MAX_STREAMED if options.stream else MAX_TOKENS)
+
+
+def _write_budget(budget: int | None, options: RequestOptions) -> Any:
+    said = _budget(options)
+    if said is None or said == budget:
+        return said
+    return Otherwise(said, f"said as {said}: at least {LEAST}, and less than max_tokens")
+
+
+LEAST = 1024  # tokens to think with
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("max_tokens", "max_tokens", Form(only(int).read, lambda _, options: _most(options))),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    Field("temperature", "temperature", NUMBER, most=1),
+    Field("top_p", "top_p", NUMBER),
+    Field("top_k", "top_k", WHOLE),
+    Field("stop", "stop_sequences", TEXTS),
+    Field("thinking_budget", "thinking.budget_tokens", Form(only(int).read, _write_budget)),
+    Field("thinking", "thinking.type", Form(
+        {"enabled": True, "adaptive": True, "disabled": False}.get, _thinks)),
+    Field("effort", "output_config.effort", efforts("low", "medium", "high", "xhigh", "max")),
+    Field("format", "output_config.format", Form(_read_format, _write_format)),
+    Field("user", "metadata.user_id", TEXT),
+)  # fmt: skip
 
 
 class AnthropicEncoder(Encoder):
@@ -36,16 +110,14 @@ class AnthropicEncoder(Encoder):
     name = "anthropic"
     grammar = Grammar("[a-zA-Z0-9_-]{1,64}", ("toolu_", 22))
     dialect = UNBOUNDED
+    fields = FIELDS
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         said = {
-            "model": self.options.model,
-            "max_tokens": self.options.max_tokens or MAX_TOKENS,
             "system": system,
             "messages": merge(self.entries(talk), "content"),
             **tools,
             "container": _container(talk),
-            "stream": self.options.stream or None,
         }
         return filled(said)
 

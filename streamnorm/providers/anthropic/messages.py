@@ -5,7 +5,7 @@ Results lead the message of the user after their calls, and no id is used twice 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...encoding.messages import (
@@ -21,17 +21,36 @@ from ...encoding.messages import (
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
+from ...tools import Mode, Tool, ToolChoice
+from .encoder import CHOICES
 
 __all__ = ["MESSAGES", "AnthropicMessages"]
 
 # Blocks that no other provider writes.
 OWN = {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
+MODES: Mapping[str, Mode] = {said: mode for mode, said in CHOICES.items()}
 
 
 class AnthropicMessages(Blocks):
     """The messages of one request."""
 
     unique = True
+    beside = ("system", "tools", "tool_choice")
+    tools_at, choice_at = "tools", "tool_choice"
+    known = frozenset(
+        {
+            "role",
+            "content",
+            "type",
+            "text",
+            "source",
+            "media_type",
+            "title",
+            "tool_use_id",
+            "is_error",
+        }
+    )
+    opaque = frozenset({"data"})
 
     def is_own(self, entry: Entry) -> bool:
         return any(type_of(block) in OWN for block in blocks_of(entry, "content"))
@@ -40,6 +59,21 @@ class AnthropicMessages(Blocks):
         if self.container not in body:
             return False
         return isinstance(body.get("system"), str) or bool(_typed(body.get("system")))
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        if entry.get("type", "custom") != "custom":
+            yield self.hosted(entry)
+        else:
+            yield self.function(_without(entry, "type"), "input_schema")
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        if said is None:
+            return None
+        names = (said["name"],) if said["type"] == "tool" else ()
+        parallel = not said.get("disable_parallel_tool_use")
+        return ToolChoice(MODES[said["type"]], names, parallel)
 
     # --- calls and results ------------------------------------------------------------------------
 
@@ -83,13 +117,24 @@ class AnthropicMessages(Blocks):
         return media(source["data"], source["media_type"], block.get("title"))
 
     def told(self, entry: Entry) -> Iterator[Entry]:
-        message = {"type": "message", "role": "assistant", "content": []}
+        return self.answered({**entry, "stop_reason": "end_turn"})
+
+    def answered(self, answer: Entry) -> Iterator[Entry]:
+        told: Entry = {key: answer[key] for key in ("id", "model") if key in answer}
+        message: Entry = {**told, "type": "message", "role": "assistant", "content": []}
         yield {"type": "message_start", "message": message}
-        for index, block in enumerate(self.blocks(entry)):
+        for index, block in enumerate(self.blocks(answer)):
             yield {"type": "content_block_start", "index": index, "content_block": block}
             yield {"type": "content_block_stop", "index": index}
-        yield {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}
-        yield {"type": "message_stop"}
+        if (reason := answer.get("stop_reason")) is not None:
+            ended = {"stop_reason": reason, "stop_sequence": answer.get("stop_sequence")}
+            usage = answer.get("usage") or {}
+            yield {"type": "message_delta", "delta": ended, "usage": usage}
+            yield {"type": "message_stop"}
+
+
+def _without(entry: Entry, *keys: str) -> Entry:
+    return {key: value for key, value in entry.items() if key not in keys}
 
 
 def _typed(blocks: Any) -> list[Entry]:

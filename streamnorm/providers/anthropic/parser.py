@@ -178,6 +178,7 @@ OPAQUE = {"redacted_thinking", "container_upload", "fallback", "mcp_tool_listing
 # Beside these, what a call block says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "input"}
 _BESIDE = {"caller", "cache_control"}  # objects that a call block is known to have
+_ELSEWHERE = "its input may be in a field that we do not know"
 RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
 # How the service writes its deltas, up to the index and from there to the text.
@@ -214,7 +215,7 @@ class AnthropicParser(Parser):
     )
     CALL_TEXTS = ("delta.partial_json",)
     CALL_KEYS: ClassVar[tuple[str, ...]] = ("index", "content_block")
-    CALL_WORDS = (b'"partial_json"', b'"tool_use"')
+    CALL_WORDS = (b'"partial_json"', b'"tool_use"', b'"input"')
     ERRORS_AT = ("error",)
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "index": ("wire.shape_odd", even.integer)
@@ -223,7 +224,7 @@ class AnthropicParser(Parser):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._blocks: dict[int | None, Call] = {}  # one that says no index has a place as well
-        self._given: dict[int, str] = {}  # call -> the input its block start brought whole
+        self._before: dict[int | None, Call] = {}  # of an answer that is said again
         self._usage: dict[str, Any] = {}
         # How the last delta began, up to its text; its index, and its call if it is of one: see ``run``.
         self._delta: tuple[bytes, int, Call | None] = NEVER, 0, None
@@ -248,7 +249,7 @@ class AnthropicParser(Parser):
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         index = payload.get("index")
-        if not isinstance(index, int):
+        if type(index) is not int:
             return [self._blocks[None]] if None in self._blocks else None
         return [self._blocks[index]] if index in self._blocks else []
 
@@ -360,7 +361,7 @@ class AnthropicParser(Parser):
     def _message_start(self, p: MessageStart, out: Out) -> None:
         message = p.message if isinstance(p.message, dict) else {}
         if self.begin_answer(out):
-            self._blocks.clear()
+            self._before, self._blocks = self._blocks, {}
         self._count(message.get("usage"))
         self._keep_container(message)
         # A gateway was seen to put the first blocks into the opening message.
@@ -409,10 +410,12 @@ class AnthropicParser(Parser):
             out.append(ReasoningDelta("", index, 0, echo))
 
     def _call_start(self, block: dict[str, Any], raw: bytes, index: int | None, out: Out) -> None:
+        self.ask_once(raw)
         id, name = first_text(block.get("id")), first_text(block.get("name"))
         given = block.get("input")
-        held = self._blocks.get(index)
+        held = self._blocks.get(index) or self._before.pop(index, None)
         if held is not None and self.calls.restarts(held, id, name, out):
+            self._blocks[index] = held
             return self._give(held, given, raw)
         call = self.calls.open(
             out, self._kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
@@ -435,14 +438,12 @@ class AnthropicParser(Parser):
 
     def _give(self, call: Call, given: Any, raw: bytes) -> None:
         """The whole input at once: the fragments, if any follow, win. An empty one says nothing."""
-        beside = (call.echo or {}).items()
-        if given is None and any(isinstance(v, dict | list) for k, v in beside if k not in _BESIDE):
-            self.calls.taint(call, "its input may be in a field that we do not know")
+        if given is None and _may_have_input(call):
+            self.calls.taint(call, _ELSEWHERE)
         text = input_in(raw) if given else ""
-        if not isinstance(given, dict | None) or self._given.get(call.ordinal, text) != text:
+        if not isinstance(given, dict | None) or call.given not in ("", text):
             self.calls.taint(call, "the input in its start is no object, or was another before")
-        elif text:
-            self._given[call.ordinal] = text
+        call.given = call.given or text
 
     def _result(self, block: dict[str, Any], out: Out) -> None:
         content = block.get("content")
@@ -460,12 +461,14 @@ class AnthropicParser(Parser):
             self.calls.close(call, out)
 
     def _fill_from_start(self, call: Call, out: Out) -> None:
-        given = self._given.pop(call.ordinal, None)
-        if given is None:
+        given, call.given = call.given, ""
+        if not given:
+            if not self.calls.has_text(call) and _may_have_input(call):
+                self.calls.taint(call, _ELSEWHERE)
             return
-        if call.fragments:
+        if self.calls.has_text(call):
             self.scribe.note("args.replaced", call_id=call.id)
-        elif call.state is not State.OVER:
+        elif call.state is not State.OVER or call.retold is not None:
             self.calls.append(call, given, out)
 
     def _message_delta(self, p: MessageDelta, out: Out) -> None:
@@ -475,11 +478,8 @@ class AnthropicParser(Parser):
             self.echo["stop_details"] = details
         if p.context_management:
             self.echo["context_management"] = p.context_management
-        raw = first_text(p.delta.get("stop_reason"))
-        if not raw:
-            return
-        self.raw_reason = raw
-        self.reason = self.finish_reason(raw)
+        if raw := first_text(p.delta.get("stop_reason")):
+            self.end_with(raw)
 
     def end_of_calls(self, out: Out) -> None:
         for call in self.calls.unfinished():
@@ -533,6 +533,12 @@ class AnthropicParser(Parser):
         Ping: _ping,
         Error: _error,
     }
+
+
+def _may_have_input(call: Call) -> bool:
+    """Does its block bring an object, or the text of one, in a field that we do not know?"""
+    beside = [said for name, said in (call.echo or {}).items() if name not in _BESIDE]
+    return any(isinstance(s, dict | list) or (type(s) is str and s[:1] == "{") for s in beside)
 
 
 def _family_of(result: dict[str, Any]) -> str:

@@ -11,16 +11,30 @@ in the path. Tools that the history calls must be declared.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled, merge
+from ...encoding.fields import (
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    Otherwise,
+    efforts,
+    read_format,
+)
 from ...encoding.ids import Grammar
 from ...encoding.schemas import UNBOUNDED
 from ...events import ProviderToolResult
-from ...tools import File, Tool, ToolChoice
+from ...options import Format, RequestOptions
+from ...text.written import json_text
+from ...tools import File, Mode, Tool, ToolChoice
 
 __all__ = ["ENCODER", "BedrockEncoder"]
 
@@ -43,7 +57,49 @@ FORMATS = {
     "video/webm": ("video", "webm"),
     "video/quicktime": ("video", "mov"),
 }
-CHOICES = {"auto": "auto", "required": "any"}
+CHOICES: dict[Mode, str] = {"auto": "auto", "required": "any"}
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    """A schema stands there as a text; one that we would write otherwise stays as it is."""
+    match said:
+        case {"type": "json_schema", "structure": {"jsonSchema": {"schema": str(text)}}}:
+            try:
+                schema = json.loads(text)
+            except (ValueError, RecursionError):
+                return None
+            is_ours = isinstance(schema, dict) and json_text(schema) == text
+            return (
+                read_format({**said["structure"]["jsonSchema"], "schema": schema})
+                if is_ours
+                else None
+            )
+    return None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None or format.schema is None:
+        return None
+    said = {
+        "schema": json_text(format.schema), "name": format.name,
+        "description": format.description or None,
+    }  # fmt: skip
+    whole = {"type": "json_schema", "structure": {"jsonSchema": filled(said)}}
+    return Otherwise(whole, "this wire has no strict of a format") if format.strict else whole
+
+
+FIELDS = (
+    Field("model", "modelId", TEXT),
+    Field("max_tokens", "inferenceConfig.maxTokens", WHOLE),
+    Field("temperature", "inferenceConfig.temperature", NUMBER, most=1),
+    Field("top_p", "inferenceConfig.topP", NUMBER),
+    Field("stop", "inferenceConfig.stopSequences", TEXTS),
+    Field("effort", "outputConfig.effort", efforts("low", "medium", "high", "xhigh", "max")),
+    Field("format", "outputConfig.textFormat", Form(_read_format, _write_format)),
+)
 
 
 class BedrockEncoder(Encoder):
@@ -52,18 +108,15 @@ class BedrockEncoder(Encoder):
     name = "bedrock"
     grammar = Grammar("[a-zA-Z0-9_-]{1,64}", ("tooluse_", 22))
     dialect = UNBOUNDED
+    fields = FIELDS
     choice_at = ("toolChoice",)
     names_history_tools = True
     says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         entries = merge(self.entries(talk), "content")
-        said: Body = {"modelId": self.options.model, "messages": entries, **tools}
-        if system:
-            said["system"] = [{"text": system}]
-        if self.options.max_tokens is not None:
-            said["inferenceConfig"] = {"maxTokens": self.options.max_tokens}
-        return filled(said)
+        opening = {"system": [{"text": system}]} if system else {}
+        return {"messages": entries, **tools, **opening}
 
     # --- what the model said ----------------------------------------------------------------------
 

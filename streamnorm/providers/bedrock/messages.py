@@ -5,8 +5,10 @@ Each block is an object with one field, which says what it is. No id is used twi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 from ...conversation import Text
 from ...encoding.messages import (
@@ -23,10 +25,12 @@ from ...encoding.messages import (
 )
 from ...encoding.pairs import UNAVAILABLE
 from ...text.written import in_base64, json_text
-from .encoder import FORMATS
+from ...tools import Mode, Tool, ToolChoice
+from .encoder import CHOICES, FORMATS
 
 __all__ = ["MESSAGES", "BedrockMessages"]
 
+MODES: Mapping[str, Mode] = {said: mode for mode, said in CHOICES.items()}
 # The block that media stand in, and what it calls them -> the media type.
 TYPES = {said: type for type, said in FORMATS.items()}
 # Fields of a body, and blocks, that no other provider writes.
@@ -38,6 +42,13 @@ class BedrockMessages(Blocks):
     """The messages of one request."""
 
     unique = True
+    beside = ("system", "toolConfig.tools", "toolConfig.toolChoice")
+    tools_at, choice_at = "toolConfig.tools", "toolConfig.toolChoice"
+    known = frozenset(
+        {"role", "content", "text", "image", "document", "video", "format", "source", "name",
+         "toolResult", "toolUseId", "status"}
+    )  # fmt: skip
+    opaque = frozenset({"bytes", "json"})
 
     def is_own(self, entry: Entry) -> bool:
         blocks = blocks_of(entry, "content")
@@ -45,6 +56,26 @@ class BedrockMessages(Blocks):
 
     def is_own_body(self, body: Entry) -> bool:
         return any(field in body for field in OWN_FIELDS)
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        if "toolSpec" not in entry:
+            yield self.hosted(entry)
+            return
+        said = dict(entry["toolSpec"])
+        said["inputSchema"] = said["inputSchema"]["json"]
+        tool = self.function(said, "inputSchema")
+        extra = {provider: {"toolSpec": fields} for provider, fields in tool.extra.items()}
+        yield msgspec.structs.replace(tool, extra=extra)
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        if said is None:
+            return None
+        (kind,) = said
+        if kind == "tool":
+            return ToolChoice("tool", (said[kind]["name"],))
+        return ToolChoice(MODES[kind])
 
     # --- calls and results ------------------------------------------------------------------------
 

@@ -338,7 +338,7 @@ class BedrockParser(Parser):
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         said = next(iter(payload.values()), None)
         index = said.get("contentBlockIndex") if isinstance(said, dict) else None
-        if not isinstance(index, int):
+        if type(index) is not int:
             return None
         return [self._tools[index]] if index in self._tools else []
 
@@ -348,6 +348,12 @@ class BedrockParser(Parser):
             return True
         odd = len(payload) == 1 and not isinstance(next(iter(payload.values())), dict)
         return odd or super()._may_be_of_a_call(payload, data)
+
+    def _may_be_text(self, kind: str, payload: Any) -> bool:
+        """The name of an event is its kind, and ``p`` is padding."""
+        said = next(iter(payload.values()), None)
+        said = {k: v for k, v in said.items() if k != "p"} if isinstance(said, dict) else payload
+        return super()._may_be_text(kind, said)
 
     # the hot event first; the others have a table
 
@@ -513,8 +519,7 @@ class BedrockParser(Parser):
     # --- the end --------------------------------------------------------------------------------
 
     def _message_stop(self, p: MessageStop, out: Out) -> None:
-        self.raw_reason = p.stop_reason
-        self.reason = self.finish_reason(p.stop_reason)
+        self.end_with(p.stop_reason)
         if p.additional_model_response_fields:
             self.echo["additionalModelResponseFields"] = p.additional_model_response_fields
         for index in list(self._results):

@@ -96,7 +96,7 @@ def _piece(said: _Line, lane: str | None) -> Place:
 def _answer(said: _Line, lane: str | None) -> Place:
     """A line of an answer that says its id begins one, unless that is open."""
     id = _as_message(said.message).id
-    return Place(Role.BEGINS if id else Role.SPEAKS, lane, id)
+    return Place(Role.BEGINS if id else Role.SPEAKS, lane, id, name=said.uuid)
 
 
 def _results(said: _Line, lane: str | None) -> Place:
@@ -109,7 +109,7 @@ def _results(said: _Line, lane: str | None) -> Place:
 
 def _system(said: _Line, lane: str | None) -> Place:
     """An agent in the background goes on behind its result, until this is said."""
-    over = said.subtype == "task_notification" and said.tool_use_id
+    over = said.tool_use_id if said.subtype == "task_notification" else None
     return Place(Role.BESIDE, lane, None, (over,) if over else ())
 
 

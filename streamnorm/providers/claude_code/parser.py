@@ -165,7 +165,7 @@ class ClaudeCodeParser(AnthropicParser):
         "at content_block_stop, or at its assistant line",
     )
     CALL_TEXTS = ("event.delta.partial_json",)
-    CALL_KEYS = ("event.index", "event.content_block", "message", "parent_tool_use_id", "agentId")
+    CALL_KEYS = ("event.index", "parent_tool_use_id", "agentId")
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "event.index": ("wire.shape_odd", even.integer)
     }
@@ -280,7 +280,7 @@ class ClaudeCodeParser(AnthropicParser):
             self.reason = ended
             self._sign(out, since)
         if raw := first_text(message.get("stop_reason")):
-            self.raw_reason, self.reason = raw, self.finish_reason(raw)
+            self.end_with(raw)
 
     def _is_again(self, p: _Line) -> bool:
         """Was this very line heard before? The last ones are remembered."""
@@ -355,7 +355,7 @@ class ClaudeCodeParser(AnthropicParser):
     def _is_told(self, block: Any) -> bool:
         """A call of this id was told before: that line was said once more."""
         id = first_text(block.get("id")) if isinstance(block, dict) else None
-        told = id is not None and block.get("type") in CALLS and self.calls.by_id(0, id) is not None
+        told = self.calls.by_id(0, id or "") is not None and block.get("type") in CALLS
         if told:
             self.scribe.note("call.start_repeated", call_id=id)
         return told
@@ -364,7 +364,7 @@ class ClaudeCodeParser(AnthropicParser):
         """A whole block says its whole input: none is all of it, too. One that says none was damaged."""
         call = self._blocks.get(self._next)
         if call is not None and block.get("input") == {}:
-            self._given.setdefault(call.ordinal, "{}")
+            call.given = call.given or "{}"
         elif call is not None and not block.get("input"):
             self.calls.taint(call, "its block does not say its input")
 
@@ -438,7 +438,7 @@ class ClaudeCodeParser(AnthropicParser):
             status = p.api_error_status
             code = str(status) if isinstance(status, int) else p.subtype
             raise StreamFailed(Failure("provider_error", what, code))
-        if self.reason is None and p.stop_reason and not self._partial and self._agent is None:
+        if self.reason is None and p.stop_reason and self._agent is None:
             self.raw_reason, self.reason = p.stop_reason, self.finish_reason(p.stop_reason)
         if not self._heard and isinstance(p.result, str) and p.result:
             out.append(TextDelta(p.result))  # of a command of the program: no model was asked

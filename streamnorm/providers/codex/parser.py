@@ -94,7 +94,7 @@ class EventMsg(_Line, tag="event_msg", tag_field="type"):
 
 
 class TurnContext(_Line, tag="turn_context", tag_field="type"):
-    pass
+    payload: Any = None
 
 
 class TokenUsage(_Line, tag="token_usage_record", tag_field="type"):
@@ -166,6 +166,7 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
+_LEFT = Failure("truncated", "the next turn began before this one ended")
 _REMEMBERED = 64  # texts of items, to know one that comes again
 _OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
 # How they say their input, and the types of those fields.
@@ -198,14 +199,14 @@ class CodexParser(ResponsesParser):
         "when its item is completed",
     )
     CALL_TEXTS = ()
-    CALL_KEYS = ("item", "payload")
+    CALL_KEYS = ()
     CALL_WORDS = (b'"arguments"', b'"call_id"', b'"command"')
     QUIRKS = {}
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._part = 0
-        self._steps: dict[str, Call] = {}  # calls by the id of their item
+        self._steps: dict[str | None, Call] = {}  # calls by the id of their item
         self._told: dict[int, dict[str, Any]] = {}  # what they were told with
         self._alike: dict[Any, deque[Call]] = {}  # by their types, names and arguments
         self._completed: set[int] = set()  # calls whose items are completed
@@ -213,6 +214,7 @@ class CodexParser(ResponsesParser):
         self._wrong: Failure | None = None  # what was said to be wrong, last
         self._total: Any = None
         self._tasked = False  # the program says when its turns begin and end; it did not always
+        self._turn: str | None = None  # the id of the turn
         self._answered = False  # the last item was a message
 
     @classmethod
@@ -283,8 +285,7 @@ class CodexParser(ResponsesParser):
             call = self.calls.open(out, kind, id=id, field="item.id", name=name, seen=item)
             server = item.get("server")
             call.echo = {"server": server} if server else None
-            if id:
-                self._steps[id] = call
+            self._steps[id] = call
         else:
             self.calls.hear(call, out, name=name)
         if whole and not call.fragments:
@@ -298,7 +299,7 @@ class CodexParser(ResponsesParser):
                 self.calls.taint(call, self.calls.lossy)
         elif whole:
             self._compare(call, step, item, raw, out)
-        if call.renamed:
+        if call.renamed or call.kind.family != step.family:  # one without a name gets any
             self.calls.fail(call, "conflict", "it was started under another name", out)
         return call
 
@@ -321,7 +322,6 @@ class CodexParser(ResponsesParser):
 
     def end_of_calls(self, out: Out) -> None:
         self._close_running(out)
-        super().end_of_calls(out)
 
     def _close_running(self, out: Out) -> None:
         """The turn is over: what was started and never completed ran as it was started."""
@@ -411,14 +411,20 @@ class CodexParser(ResponsesParser):
             handler(self, p.payload, out)
 
     def _turn_context(self, p: TurnContext, out: Out) -> None:
-        """It comes before the items of a turn: behind some, it is of the next one."""
-        if not self._tasked and self._part:
+        """It comes before the items of a turn: behind some, it is of the next one. A task says by itself
+        when it is over; there only one that names another turn is of the next."""
+        said = p.payload.get("turn_id") if isinstance(p.payload, dict) else None
+        turn = first_text(said)
+        if self._part and not self._tasked:
             self._complete_turn()
+        if self._part and turn is not None and self._turn not in (None, turn):
+            raise StreamFailed(_LEFT)
+        self._turn = self._turn or turn
 
     def _task_started(self, said: dict[str, Any], out: Out) -> None:
         if self._part:  # the one that was open was left
-            raise StreamFailed(Failure("truncated", "the next turn began before this one ended"))
-        self._tasked = True
+            raise StreamFailed(_LEFT)
+        self._tasked, self._turn = True, first_text(said.get("turn_id"))
 
     def _task_complete(self, said: dict[str, Any], out: Out) -> None:
         if said.get("error") is not None:

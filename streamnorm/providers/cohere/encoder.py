@@ -14,14 +14,74 @@ from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...encoding.encoder import Body, Called, Encoder, Entry, Said, filled
+from ...encoding.fields import (
+    NUMBER,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    nameless,
+)
 from ...encoding.ids import Grammar
 from ...encoding.names import IDENTIFIER
+from ...options import Format, RequestOptions
 from ...text.written import data_uri
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Mode, Tool, ToolChoice
 
 __all__ = ["ENCODER", "CohereEncoder"]
 
-CHOICES = {"none": "NONE", "required": "REQUIRED"}
+CHOICES: dict[Mode, str] = {"none": "NONE", "required": "REQUIRED"}
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    match said:
+        case {"type": "json_object", **rest} if not rest:
+            return Format()
+        case {"type": "json_object", "json_schema": dict(schema), **rest} if not rest:
+            return Format(schema)
+    return None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None:
+        return None
+    return nameless(filled({"type": "json_object", "json_schema": format.schema}), format)
+
+
+def _budget(budget: int | None, options: RequestOptions) -> int | None:
+    return budget if options.thinking is not False else None
+
+
+def _thinks(thinking: bool | None, options: RequestOptions) -> str | None:
+    if thinking is None and options.thinking_budget is None:
+        return None
+    return "disabled" if thinking is False else "enabled"
+
+
+def _read_thinks(said: Any) -> bool | None:
+    return said == "enabled" if said in ("enabled", "disabled") else None
+
+
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    Field("max_tokens", "max_tokens", WHOLE),
+    Field("temperature", "temperature", NUMBER),
+    Field("top_p", "p", NUMBER, least=0.01, most=0.99),
+    Field("top_k", "k", WHOLE, most=500),
+    Field("stop", "stop_sequences", TEXTS, most=5),
+    Field("seed", "seed", WHOLE),
+    Field("frequency_penalty", "frequency_penalty", NUMBER, least=0, most=1),
+    Field("presence_penalty", "presence_penalty", NUMBER, least=0, most=1),
+    Field("thinking_budget", "thinking.token_budget", Form(WHOLE.read, _budget)),
+    Field("thinking", "thinking.type", Form(_read_thinks, _thinks)),
+    Field("format", "response_format", Form(_read_format, _write_format)),
+)
 
 
 class CohereEncoder(Encoder):
@@ -30,20 +90,15 @@ class CohereEncoder(Encoder):
     name = "cohere"
     grammar = Grammar("[!-~]{1,128}")
     naming = IDENTIFIER
+    fields = FIELDS
     narrowed = {"allowed": "auto", "tool": "required"}
     says_system_anywhere = True
     says_parallel = False
+    says_strict = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         opening = [{"role": "system", "content": system}] if system else []
-        said = {
-            "model": self.options.model,
-            "messages": [*opening, *self.entries(talk)],
-            **tools,
-            "max_tokens": self.options.max_tokens,
-            "stream": self.options.stream or None,
-        }
-        return filled(said)
+        return {"messages": [*opening, *self.entries(talk)], **tools}
 
     def system(self, said: Said) -> list[Entry]:
         return [{"role": "system", "content": said.text}]

@@ -5,12 +5,17 @@ Calls and results stand as on Chat Completions; ``tool_plan`` is what the model 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...encoding.messages import Entry, blocks_of
+from ...tools import Mode, ToolChoice
 from ..openai_chat.messages import ChatMessages
+from .encoder import CHOICES
 
 __all__ = ["MESSAGES", "CohereMessages"]
+
+MODES: Mapping[str, Mode] = {said: mode for mode, said in CHOICES.items()}
 
 
 class CohereMessages(ChatMessages):
@@ -18,9 +23,14 @@ class CohereMessages(ChatMessages):
 
     is_usual = False
     is_usual_list = False
+    beside = ("tools", "tool_choice")
+    opaque = ChatMessages.opaque | {"document"}
 
     def is_own(self, entry: Entry) -> bool:
         return "tool_plan" in entry
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        return None if said is None else ToolChoice(MODES[said])
 
     def told(self, entry: Entry) -> Iterator[Entry]:
         calls = blocks_of(entry, self.calls)

@@ -306,7 +306,7 @@ class CohereParser(Parser):
         index, kind = payload.get("index"), str(payload.get("type"))
         if kind.startswith(("content-", "citation-")):
             return []  # those are counted by themselves
-        if not isinstance(index, int):
+        if type(index) is not int:
             return None
         return [self._calls[index]] if index in self._calls else []
 
@@ -330,16 +330,15 @@ class CohereParser(Parser):
     def _call_start(self, p: CallStart, out: Out) -> None:
         entry = _entry_of(p)
         function = entry.function or Function()
-        held = self._calls.get(p.index)
-        if self.calls.restarts(held, entry.id, function.name, out):
-            return
-        if held is not None:
-            self.scribe.note("call.index_reused", index=p.index)
-        call = self.calls.open(
-            out, id=entry.id, field=_ID, name=function.name, seen=p, place=(p.index,)
-        )
-        if p.index is not None or not self.calls.lossy:  # one that could not be read is no place
-            self._calls[p.index] = call
+        call = self._calls.get(p.index)
+        if call is None or not self.calls.restarts(call, entry.id, function.name, out):
+            if call is not None:
+                self.scribe.note("call.index_reused", index=p.index)
+            call = self.calls.open(
+                out, id=entry.id, field=_ID, name=function.name, seen=p, place=(p.index,)
+            )
+            if p.index is not None or not self.calls.lossy:  # one that cannot be read is no place
+                self._calls[p.index] = call
         if function.arguments:
             self.calls.append(call, function.arguments, out)
 

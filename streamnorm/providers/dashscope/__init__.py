@@ -20,5 +20,6 @@ PROVIDER = Provider(
     sdk_modules=("dashscope",),
     parser=f"{__name__}.parser",
     encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
     script=f"{__name__}.script",
 )

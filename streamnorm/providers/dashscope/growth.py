@@ -49,13 +49,13 @@ class Growth:
     def silence(self, place: Any, *, last: bool = False) -> News:
         """An event said nothing in this place. A whole text would have been said again."""
         held = any(place == other for other, _ in self._held)
-        if self.whole is None and (last or (held and not self._grown)):
+        if last or (held and not self._grown):
             return self.settled(whole=False)
         return []
 
     def settled(self, *, whole: bool | None = None) -> News:
         """What is held has to be told now: if nothing tells, only what went on is taken for whole."""
-        if self.whole is None and self._held:
+        if self._held:  # nothing is, once it is known
             self.whole = self._grown > 0 if whole is None else whole
         return self._flushed()
 

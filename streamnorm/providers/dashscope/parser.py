@@ -37,11 +37,10 @@ from ...core.parser import (
 )
 from ...core.row import Item
 from ...events import Event, ReasoningDelta, TextDelta, Usage
-from ...framing import Framer
 from ..openai_chat.entries import Choice, FullEntry, said
 from ..openai_chat.parser import ChatParser
 from .growth import Arguments, Growth, News
-from .numbering import Numbered, Numbers, parted
+from .numbering import Numbers
 
 __all__ = ["ITEMS", "PARSER", "DashScopeParser"]
 
@@ -127,6 +126,7 @@ REASONING = (("output_tokens_details", "reasoning_tokens"), ("reasoning_tokens",
 # --- the way in ---------------------------------------------------------------------------------
 
 _MESSAGE = "output.choices[].message"
+_DIGITS = 9  # longer ids are no numbers of events
 
 
 class DashScopeParser(ChatParser):
@@ -144,7 +144,10 @@ class DashScopeParser(ChatParser):
         "finish_reason, a known normal word, then the end of input",
         "at the end of its choice",
     )
-    CALL_TEXTS = (f"{_MESSAGE}.tool_calls[].function.arguments",)  # type: ignore[assignment]
+    CALL_TEXTS = (  # type: ignore[assignment]
+        f"{_MESSAGE}.tool_calls[].function.arguments",
+        f"{_MESSAGE}.tool_calls[].function",
+    )
     CALL_KEYS = (f"{_MESSAGE}.tool_calls[].index", "output.choices[].index")
     QUIRKS = {
         f"{_MESSAGE}.tool_calls[].function.arguments": ("args.object", even.object_text),
@@ -159,10 +162,6 @@ class DashScopeParser(ChatParser):
         self._growth = Growth()
         self._arguments = Arguments()
         self._numbers = Numbers()
-
-    @classmethod
-    def framer(cls, start: str, limit: int) -> Framer:
-        return super().framer(start, limit) if start == "json" else Numbered(limit)
 
     @classmethod
     def looks_like(cls, payload: dict[str, Any]) -> bool:
@@ -190,12 +189,12 @@ class DashScopeParser(ChatParser):
             {"choices": [{"index": 0, **part, "delta": part.get("message")} for part in heard]}
         )
 
-    def hear(self, data: bytes, event: str, out: Out) -> None:
-        name, number = parted(event)
+    def hear_id(self, id: bytes) -> None:
+        id = id.strip()
+        number = int(id) if id.isdigit() and len(id) <= _DIGITS else None
         if number is not None and not self._numbers.go_on(number):
             self.scribe.note("wire.gap", number=number)
             self.calls.taint_open("events of the stream are missing, or came twice")
-        super().hear(data, name, out)
 
     def _answer(self, p: Answer, out: Out) -> None:
         output = p.output or Output()
@@ -259,7 +258,7 @@ class DashScopeParser(ChatParser):
 
     def _is_elsewhere(self, choice: Choice, id: str | None, index: int) -> bool:
         """Is this the id of a call in another place? Then nobody can say which of both is meant."""
-        known = self.calls.by_id(choice.number, id) if id else None
+        known = self.calls.by_id(choice.number, id or "")
         return known not in (None, choice.by_index.get(index))
 
     def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:

@@ -15,6 +15,7 @@ PROVIDER = Provider(
     telemetry="gcp.gemini",
     base="https://generativelanguage.googleapis.com",
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    version="/v1beta",
     hosts=("generativelanguage.googleapis.com",),
     paths=(":streamGenerateContent",),
     kept_headers=("x-goog-request-id",),

@@ -15,10 +15,12 @@ from typing import Any
 
 from ...conversation import Made, Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled, merge
+from ...encoding.fields import NUMBER, TEXTS, WHOLE, Field, Form, efforts, nameless
 from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
 from ...events import Echo
+from ...options import Format, RequestOptions
 from ...text.written import in_base64
 from ...tools import File, Tool, ToolChoice
 
@@ -30,6 +32,7 @@ KEYWORDS = frozenset(
      "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties",
      "additionalProperties", "required", "propertyOrdering"}
 )  # fmt: skip
+SCHEMA = "parametersJsonSchema"
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY", "allowed": "VALIDATED"}
 _generation = re.compile(r"gemini-(\d{1,3})(?!\d)").match
 # File that a function's response may hold itself, for models of the third generation; others stand
@@ -40,6 +43,56 @@ SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"
 
 
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _write_schema(format: Format | None, options: RequestOptions) -> Any:
+    if format is None or format.schema is None:
+        return None
+    return nameless(format.schema, format)
+
+
+def _read_budget(said: Any) -> int | None:
+    return said if type(said) is int and said > 0 else None
+
+
+def _budget(budget: int | None, options: RequestOptions) -> int | None:
+    return budget if budget and options.thinking is not False else None
+
+
+def _thinks(thinking: bool | None, options: RequestOptions) -> int | None:
+    """No tokens to think with is no thought, and less than none is as many as it likes."""
+    if thinking is None or (thinking and (options.thinking_budget or options.effort)):
+        return None
+    return -1 if thinking else 0
+
+
+def _read_thinks(said: Any) -> bool | None:
+    return {0: False, -1: True}.get(said) if type(said) is int else None
+
+
+JSON = "application/json"
+THINKING = "generationConfig.thinkingConfig.thinkingBudget"
+FIELDS = (
+    Field("max_tokens", "generationConfig.maxOutputTokens", WHOLE),
+    Field("temperature", "generationConfig.temperature", NUMBER),
+    Field("top_p", "generationConfig.topP", NUMBER),
+    Field("top_k", "generationConfig.topK", WHOLE),
+    Field("stop", "generationConfig.stopSequences", TEXTS, most=5),
+    Field("seed", "generationConfig.seed", WHOLE),
+    Field("frequency_penalty", "generationConfig.frequencyPenalty", NUMBER),
+    Field("presence_penalty", "generationConfig.presencePenalty", NUMBER),
+    Field("thinking_budget", THINKING, Form(_read_budget, _budget)),
+    Field("thinking", THINKING, Form(_read_thinks, _thinks)),
+    Field("effort", "generationConfig.thinkingConfig.thinkingLevel",
+          efforts("minimal", "low", "medium", "high", spelled=str.upper)),
+    Field("format", "generationConfig.responseJsonSchema", Form(
+        lambda said: Format(said) if isinstance(said, dict) else None, _write_schema)),
+    Field("format", "generationConfig.responseMimeType", Form(
+        lambda said: Format() if said == JSON else None, lambda format, _: JSON if format else None)),
+)  # fmt: skip
+
+
 class GeminiEncoder(Encoder):
     """One generateContent request."""
 
@@ -47,16 +100,16 @@ class GeminiEncoder(Encoder):
     grammar = Grammar("[!-~]{1,128}", needed=False, within="turn")
     naming = DOTTED
     dialect = Dialect(known=KEYWORDS)
+    fields = FIELDS
     choice_at = ("toolConfig",)
     narrowed = {}
     says_parallel = False
+    says_strict = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         said: Body = {"contents": merge(self.entries(talk), "parts"), **tools}
         if system:
             said["systemInstruction"] = {"parts": [{"text": system}]}
-        if self.options.max_tokens is not None:
-            said["generationConfig"] = {"maxOutputTokens": self.options.max_tokens}
         return said
 
     # --- what the model said ----------------------------------------------------------------------
@@ -129,15 +182,12 @@ class GeminiEncoder(Encoder):
     # --- tools ------------------------------------------------------------------------------------
 
     def tool(self, tool: Tool, name: str, schema: dict[str, Any]) -> Entry:
-        said = {
-            "name": name, "description": tool.description or None, "parametersJsonSchema": schema,
-        }  # fmt: skip
-        return {"functionDeclarations": [filled(said)]}
+        return filled({"name": name, "description": tool.description or None, SCHEMA: schema})
 
     def tools(self, entries: list[Entry]) -> list[Entry]:
         """All functions in one entry, then the tools that the provider runs."""
-        functions = [f for entry in entries for f in entry.get("functionDeclarations", ())]
-        others = [entry for entry in entries if "functionDeclarations" not in entry]
+        functions = [entry for entry in entries if "name" in entry]
+        others = [entry for entry in entries if "name" not in entry]
         return [*([{"functionDeclarations": functions}] if functions else []), *others]
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:

@@ -6,7 +6,7 @@ the content after their calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...encoding.messages import (
@@ -22,9 +22,15 @@ from ...encoding.messages import (
     under,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import File
+from ...tools import File, Mode, Tool, ToolChoice
+from .encoder import SCHEMA
 
 __all__ = ["MESSAGES", "GeminiMessages"]
+
+
+MODES: Mapping[str, Mode] = {
+    "AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "allowed",
+}  # fmt: skip
 
 
 class GeminiMessages(Blocks):
@@ -32,14 +38,52 @@ class GeminiMessages(Blocks):
 
     key = "parts"
     model = "model"
+    clients = ("user", "function", "tool")
     results_first = False
     needs_id = False
+    beside = (
+        "systemInstruction",
+        "system_instruction",
+        "tools",
+        "toolConfig.functionCallingConfig",
+    )
+    tools_at, choice_at = "tools", "toolConfig.functionCallingConfig"
+    known = frozenset(
+        {"role", "parts", "text", "inlineData", "mimeType", "functionResponse", "id", "name"}
+    )
+    opaque = frozenset({"data", "response"})
 
     def is_own(self, entry: Entry) -> bool:
         return self.key in entry
 
     def is_own_body(self, body: Entry) -> bool:
         return self.container in body
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        """An entry may declare functions, and beside them tools that the provider runs."""
+        for field, said in entry.items():
+            if field == "functionDeclarations":
+                yield from map(self._function, said)
+            else:
+                yield self.hosted({field: said})
+
+    def _function(self, said: Entry) -> Tool:
+        if SCHEMA not in said and isinstance(said.get("parameters"), dict):
+            rest = {key: value for key, value in said.items() if key != "parameters"}
+            said = {**rest, SCHEMA: _as_json_schema(said["parameters"])}
+        return self.function(said, SCHEMA)
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        if said is None:
+            return None
+        names = tuple(said.get("allowedFunctionNames") or ())
+        if said["mode"] == "ANY" and len(names) == 1:
+            return ToolChoice("tool", names)
+        if bool(names) is not (said["mode"] == "VALIDATED"):
+            raise ValueError("a choice that only this wire has")
+        return ToolChoice(MODES[said["mode"]], names)
 
     # --- calls and results ------------------------------------------------------------------------
 
@@ -98,6 +142,19 @@ class GeminiMessages(Blocks):
     def told(self, entry: Entry) -> Iterator[Entry]:
         content = {"role": "model", "parts": self.blocks(entry)}
         yield {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+
+
+def _as_json_schema(said: Any) -> Any:
+    """A schema in the provider's older dialect, whose types are in capitals."""
+    if isinstance(said, list):
+        return [_as_json_schema(inner) for inner in said]
+    if not isinstance(said, dict):
+        return said
+    schema = {key: _as_json_schema(value) for key, value in said.items() if key != "nullable"}
+    if isinstance(said.get("type"), str):
+        kind = said["type"].lower()
+        schema["type"] = [kind, "null"] if said.get("nullable") else kind
+    return schema
 
 
 MESSAGES = GeminiMessages

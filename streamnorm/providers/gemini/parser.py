@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import FUNCTION, Call, Evidence, Kind
+from ...core.calls import ALL, FUNCTION, Call, Evidence, Kind
 from ...core.media import Shown
 from ...core.parser import (
     UNREADABLE,
@@ -34,6 +34,7 @@ from ...core.parser import (
     count,
     first_text,
     plain,
+    replaces,
 )
 from ...core.row import Item
 from ...events import (
@@ -279,6 +280,7 @@ class GeminiParser(Parser):
     CALL_TEXTS = (
         "candidates[].content.parts[].functionCall.args",
         "candidates[].content.parts[].functionCall.partialArgs[]",
+        "candidates[].content.parts[].toolCall.args",
     )
     CALL_KEYS = (
         "candidates[].content.parts[].functionCall.willContinue",
@@ -338,7 +340,7 @@ class GeminiParser(Parser):
         if not isinstance(candidates, list):
             return None
         numbers = [c.get("index", 0) if isinstance(c, dict) else None for c in candidates]
-        if not all(isinstance(number, int) for number in numbers):
+        if not all(type(number) is int for number in numbers):
             return None
         return [call for number in numbers for call in self.calls.unfinished(number)]
 
@@ -347,17 +349,18 @@ class GeminiParser(Parser):
     def run(self, lines: Iterator[bytes], envelope: bytes, out: Out) -> Any:
         """As ``_hot_chunk`` for one text, or one whole call, and counts as long as those before them:
         written out, as a function call less per payload can be measured (``make bench``)."""
-        choices, calls, whole = self._choices, self.calls, self._whole
+        choices, whole = self._choices, self._whole
         size = len(self._usage)
         for p in map(self.decode, lines):
-            usage, candidates = p.usage_metadata, p.candidates
-            if len(usage) != size or len(candidates) != 1:
+            usage = p.usage_metadata
+            if len(usage) != size:
                 return p
-            candidate = candidates[0]
-            parts, number = candidate.content.parts, candidate.index
-            if len(parts) != 1 or (choice := choices.get(number)) is None:
+            try:
+                (candidate,) = p.candidates
+                (part,) = candidate.content.parts
+                choice = choices[candidate.index]
+            except (ValueError, KeyError):  # several, none, or one that begins
                 return p
-            part = parts[0]
             text, said = part.text, part.function_call
             if part.thought is not None or part.thought_signature is not None:
                 return p
@@ -366,14 +369,19 @@ class GeminiParser(Parser):
                     return p
                 if choice.kind is not TextDelta:
                     choice.run(TextDelta)
-                out.append(TextDelta(text, choice.part, number))
+                out.append(TextDelta(text, choice.part, candidate.index))
             elif choice.told or text or not said.name:
                 return p
             else:
                 choice.kind = None
-                text = self.exact(said.args)
+                try:
+                    text = str(said.args, "utf-8")
+                except UnicodeDecodeError:
+                    return p
+                if text == "null":
+                    return p
+                number = candidate.index
                 whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
-                calls.lossy = ""
             self._usage = usage
         return None
 
@@ -382,6 +390,7 @@ class GeminiParser(Parser):
             if len(p.usage_metadata) != len(self._usage):
                 self._count(p.usage_metadata)
             self._usage = p.usage_metadata
+        calls, first = self.calls, -1  # the first call of this chunk: of one chunk, two are two
         for candidate in p.candidates:
             number = candidate.index
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
@@ -397,11 +406,15 @@ class GeminiParser(Parser):
                         self._part(number, choice, _full(part), out)
                         continue
                     choice.kind = None
+                    if first < 0:
+                        first = calls.since = len(calls.all)
                     text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
-                    self.calls.lossy = ""
+                    calls.lossy = ""
                 else:
                     self._part(number, choice, _full(part), out)
+        if first >= 0:
+            calls.since = ALL
 
     # every other chunk; its parts have a table
 
@@ -410,6 +423,7 @@ class GeminiParser(Parser):
             self._rare_chunk(p, out)
         if p.usage_metadata is not _ABSENT:
             self._count(p.usage_metadata)
+        self.calls.since = len(self.calls.all)
         for candidate in p.candidates or ():
             number = candidate.index or 0
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
@@ -419,15 +433,28 @@ class GeminiParser(Parser):
             if candidate.finish_reason:
                 self._finish_choice(choice, candidate.finish_reason, candidate)
             self._cite(choice, candidate, out)
+        self.calls.since = ALL
 
     def _part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """What it says, all of it: an empty text may stand beside anything."""
-        if part.function_call is not None:
-            if part.text:
-                self._text(number, choice, part, out)
-            self._call(number, choice, part, part.function_call, out)
-        elif not self._rare_part(number, choice, part, out):
+        said = part.function_call
+        rare = [field for field in PARTS if getattr(part, field) is not None]
+        if part.text or not (said is not None or rare or self._says_nothing(choice, part, out)):
             self._text(number, choice, part, out)
+        if said is not None:
+            self._call(number, choice, part, said, out)
+        for field in rare:
+            PARTS[field](self, (number, choice, part), out)
+            choice.kind = None
+
+    def _says_nothing(self, choice: _Choice, part: Part, out: Out) -> bool:
+        """No field that we know: it may have been a piece of a call that is going on."""
+        bare = part.text is None and not part.thought_signature
+        if bare and part.unknown is not None:
+            self.unknown(part.unknown, "part", out)
+        for told in choice.told if bare else ():
+            self.calls.taint(told.call, "a part came that says nothing")
+        return bare
 
     def _text(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """A thought, or a text that carries a signature: that closes its run."""
@@ -495,9 +522,11 @@ class GeminiParser(Parser):
         self.calls.void(told.call, out)
 
     def _begin(self, number: int, choice: _Choice, said: Called, out: Out) -> Told:
-        call = self.calls.open(
-            out, FUNCTION, choice=number, id=said.id, field=_ID, name=said.name, seen=said
-        )
+        call = self.calls.by_id(number, said.id or "")
+        if call is None or not self.calls.restarts(call, said.id, said.name, out):
+            call = self.calls.open(
+                out, FUNCTION, choice=number, id=said.id, field=_ID, name=said.name, seen=said
+            )
         told = Told(call)
         choice.told.append(told)
         if choice.astray and (not _is_all(said) or said.args is _ABSENT):
@@ -507,6 +536,7 @@ class GeminiParser(Parser):
 
     def _tell_values(self, told: Told, said: Called, out: Out) -> None:
         whole = self.exact(said.args, told.call)
+        told.call.given = told.call.given or whole
         # An empty object says nothing beside values, or while they are still to come.
         is_all = not (said.will_continue or said.partial_args or told.values)
         if whole.strip("{} \r\n\t") or (whole and is_all):
@@ -524,7 +554,10 @@ class GeminiParser(Parser):
         call = told.call
         said = {_camel(key): self.exact(raw, call) for key, raw in partial.items()}
         path = path_of(said.pop("jsonPath", ""))
-        told.promise(path, said.pop("willContinue", "") == "true")
+        goes_on = said.pop("willContinue", "")
+        if goes_on not in _YES_OR_NO:
+            self.calls.taint(call, "whether a value of its arguments goes on could not be read")
+        told.promise(path, goes_on == "true")
         values = [(k, v) for k, v in said.items() if k.endswith("Value")]
         for key in said.keys() - dict(values).keys():
             self.scribe.note("wire.field_unknown", where=f"partialArgs[].{key}")
@@ -532,7 +565,7 @@ class GeminiParser(Parser):
         if more:
             self.calls.taint(call, "a value of its arguments is said in two ways")
             return None
-        if key == "nullValue":
+        if key == "nullValue" and text in _NULLS:
             return path, "null", False
         if key == "numberValue" and text.strip('"')[:1] in ("N", "I", "-"):
             text = text.strip('"')  # a double that JSON cannot say comes as a text: "NaN"
@@ -548,7 +581,7 @@ class GeminiParser(Parser):
         if told.ordered:
             if text:
                 self.calls.append(told.call, text, out)
-        elif told.call.fragments:  # what was told stays told; the call itself is right
+        elif self.calls.has_text(told.call):  # what was told stays told; the call itself is right
             self.scribe.note("wire.shape_odd", where="partialArgs, out of order")
             self.calls.replace(told.call, text)
         else:
@@ -569,23 +602,6 @@ class GeminiParser(Parser):
         self.calls.close(told.call, out)
 
     # --- parts that are rare ----------------------------------------------------------------------
-
-    def _rare_part(self, number: int, choice: _Choice, part: Part, out: Out) -> bool:
-        """Is it one? Then it is told, and so is a text beside it."""
-        known = [field for field in PARTS if getattr(part, field) is not None]
-        if not known:
-            bare = part.text is None and not part.thought_signature
-            if bare and part.unknown is not None:
-                self.unknown(part.unknown, "part", out)
-            for told in choice.told if bare else ():  # it may have been a piece of one of these
-                self.calls.taint(told.call, "a part came that says nothing")
-            return bare
-        if part.text:
-            self._text(number, choice, part, out)
-        for field in known:
-            PARTS[field](self, (number, choice, part), out)
-            choice.kind = None
-        return True
 
     def _code(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         number, _, part = at
@@ -723,7 +739,7 @@ class GeminiParser(Parser):
             return  # on every chunk, also on those that promise more of a call
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
-        if choice.reason not in (None, "stop") or self._failure is not None:
+        if self._failure is not None or not replaces(reason, choice.reason):
             return
         choice.reason, choice.raw_reason = reason, raw
         if raw in ERRORS:
@@ -790,6 +806,9 @@ class GeminiParser(Parser):
         change: even.Quirk | None = None
         if "_" in field and _camel(field) in FIELDS:
             note, change = "wire.shape_odd", _in_camel_case
+            beside = even.fields_at(data, complaint.path[:-1])
+            if len(set(map(_camel, beside))) < len(beside):
+                self._loss = "a field is said in two spellings"
         elif at[:1] == ["parts"]:
             note, change = "wire.field_unknown", lambda part: self._set_aside(part, field)
         if change is None:
@@ -807,7 +826,7 @@ class GeminiParser(Parser):
         """A part with a field that we do not know: kept, in case that the part has no other."""
         fields = _fields(part)
         value = fields.pop(field)
-        if any(word in bytes(value) for word in self.CALL_WORDS):
+        if any(word in bytes(b'"%b"%b' % (field.encode(), value)) for word in self.CALL_WORDS):
             self._loss = f"a part's {field} could not be read"
         aside = {**_fields(fields.get("?", Raw(b"{}"))), field: value}
         return msgspec.json.encode({**fields, "?": Raw(msgspec.json.encode(aside))})
@@ -824,6 +843,8 @@ VALUES = {
     "structValue": "{",
     "listValue": "[",
 }
+_YES_OR_NO = {"true", "false", ""}
+_NULLS = {"", '"NULL_VALUE"', "0"}  # how null can be written as a value of its own
 # The field that a part has -> what it says.
 PARTS: dict[str, Handler] = {
     "executable_code": GeminiParser._code,

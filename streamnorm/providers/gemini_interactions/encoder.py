@@ -14,18 +14,63 @@ from typing import Any
 
 from ...conversation import Made, Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
+from ...encoding.fields import (
+    NUMBER,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    efforts,
+    nameless,
+)
 from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
+from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Mode, Tool, ToolChoice
 from .parser import ITEMS
 
 __all__ = ["ENCODER", "InteractionsEncoder"]
 
 # The type of the step for a call, by what sort of tool it calls.
 STEPS = {item.family: item.type for item in ITEMS if item.role == "call"}
-MODES = {"auto": "auto", "none": "none", "required": "any"}
+MODES: dict[Mode, str] = {"auto": "auto", "none": "none", "required": "any"}
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+JSON = {"type": "text", "mime_type": "application/json"}
+
+
+def _read_format(said: Any) -> Format | None:
+    if not isinstance(said, dict):
+        return None
+    schema = said.get("schema")
+    is_json = {key: value for key, value in said.items() if key != "schema"} == JSON
+    return Format(schema) if is_json and isinstance(schema, dict | None) else None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None:
+        return None
+    return nameless(filled({**JSON, "schema": format.schema}), format)
+
+
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    Field("max_tokens", "generation_config.max_output_tokens", WHOLE),
+    Field("temperature", "generation_config.temperature", NUMBER),
+    Field("top_p", "generation_config.top_p", NUMBER),
+    Field("stop", "generation_config.stop_sequences", TEXTS),
+    Field("seed", "generation_config.seed", WHOLE),
+    Field("effort", "generation_config.thinking_level",
+          efforts("minimal", "low", "medium", "high", "xhigh")),
+    Field("format", "response_format", Form(_read_format, _write_format)),
+)  # fmt: skip
 
 
 class InteractionsEncoder(Encoder):
@@ -43,24 +88,14 @@ class InteractionsEncoder(Encoder):
              "maxContains"}
         )
     )  # fmt: skip
+    fields = FIELDS
     choice_at = ("generation_config", "tool_choice")
     narrowed = {}
     says_parallel = False
+    says_strict = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        settings = dict(tools)
-        config = settings.pop("generation_config", {})
-        if self.options.max_tokens is not None:
-            config = {**config, "max_output_tokens": self.options.max_tokens}
-        said = {
-            "model": self.options.model,
-            "system_instruction": system,
-            "input": self.entries(talk),
-            **settings,
-            "generation_config": config or None,
-            "stream": self.options.stream or None,
-        }
-        return filled(said)
+        return filled({"system_instruction": system, "input": self.entries(talk), **tools})
 
     def assistant(self, said: Said) -> list[Entry]:
         return self.parts(said)

@@ -6,7 +6,7 @@ behind its call. The service may know turns before these (``previous_interaction
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...encoding.messages import (
@@ -22,10 +22,13 @@ from ...encoding.messages import (
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
+from ...tools import Mode, Tool, ToolChoice
+from .encoder import MODES
 from .parser import CALLS, MEDIA, RESULTS
 
 __all__ = ["MESSAGES", "InteractionsMessages"]
 
+WORDS: Mapping[str, Mode] = {said: mode for mode, said in MODES.items()}
 CALL, RESULT, USER = "function_call", "function_result", "user_input"
 # Steps that the model said, or the provider for it.
 MODEL = {"model_output", "thought", *CALLS, *RESULTS} - {RESULT}
@@ -36,6 +39,12 @@ class InteractionsMessages(Items):
     """The input of one request."""
 
     unique = True
+    beside = ("system_instruction", "tools", "generation_config.tool_choice")
+    tools_at, choice_at = "tools", "generation_config.tool_choice"
+    known = frozenset(
+        {"type", "role", "content", "text", "mime_type", "call_id", "name", "is_error"}
+    )
+    opaque = frozenset({"data", "result"})
 
     def is_own(self, entry: Entry) -> bool:
         if type_of(entry) == CALL:  # Responses has one, too, which is named by ``call_id``
@@ -47,6 +56,28 @@ class InteractionsMessages(Items):
 
     def has_past(self, body: Any) -> bool:
         return isinstance(body, dict) and bool(body.get("previous_interaction_id"))
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        if entry["type"] != "function":
+            yield self.hosted(entry)
+        else:
+            rest = {key: value for key, value in entry.items() if key != "type"}
+            yield self.function(rest, "parameters")
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        if said is None:
+            return None
+        if isinstance(said, str):
+            return ToolChoice(WORDS[said])
+        among = said["allowed_tools"]
+        names = tuple(among["tools"])
+        if among["mode"] == "any" and len(names) == 1:
+            return ToolChoice("tool", names)
+        if among["mode"] != "validated":
+            raise ValueError("a choice that only this wire has")
+        return ToolChoice("allowed", names)
 
     # --- calls and results ------------------------------------------------------------------------
 

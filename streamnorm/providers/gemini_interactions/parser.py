@@ -37,6 +37,7 @@ from ...core.parser import (
 )
 from ...core.row import Item
 from ...events import (
+    BrokenReason,
     Citation,
     Echo,
     Event,
@@ -118,6 +119,7 @@ class StepStop(Payload, tag="step.stop", tag_field="event_type"):
     event_id: Any = None
     usage: dict[str, Any] | None = None
     step_usage: Any = None
+    status: Any = None
 
 
 class Interaction(Payload):
@@ -207,6 +209,12 @@ RESULTS = {i.type: i.family for i in ITEMS if i.role == "output"}
 OF_CALLS = {*CALLS, "arguments_delta"}  # deltas that can be of a call
 NAMED = {"function_call", "mcp_server_tool_call"}  # the others take the name of their tool
 MEDIA = {"image", "audio", "video", "document"}
+# What a step that stops may say against itself, in the words of interactions.
+_CUT: tuple[BrokenReason, str] = ("truncated", "its step says that it is incomplete")
+DENIALS: dict[str, tuple[BrokenReason, str]] = {
+    "failed": ("provider_error", "its step says that it failed"),
+    **dict.fromkeys(("incomplete", "cancelled", "budget_exceeded"), _CUT),
+}
 # Beside these, what a call step says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "arguments"}
 RETRYABLE = {"unavailable", "resource_exhausted", "internal", "deadline_exceeded",
@@ -274,7 +282,6 @@ class InteractionsParser(Parser):
         super().__init__(*args)
         self._steps: set[int] = set()  # that have started
         self._calls: dict[int, Call] = {}
-        self._given: dict[int, str] = {}  # call -> the arguments its step brought whole
         self._results: dict[int, _Result] = {}
         self._usage: dict[str, Any] = {}
         self._failure: Failure | None = None
@@ -324,7 +331,7 @@ class InteractionsParser(Parser):
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         index = payload.get("index")
-        if not isinstance(index, int):
+        if type(index) is not int:
             return None
         return [self._calls[index]] if index in self._calls else []
 
@@ -355,6 +362,8 @@ class InteractionsParser(Parser):
         call = self._calls.get(p.index)
         if call is not None:
             self._fill_from_start(call, out)
+            if (denial := DENIALS.get(str(p.status))) is not None:
+                self.calls.deny(call, *denial)
             self.calls.close(call, out)
         else:
             self._ended_here.add(p.index)  # asked for if it began before this connection
@@ -423,8 +432,8 @@ class InteractionsParser(Parser):
     def _call_start(self, p: Placed, out: Out) -> None:
         index, step = p
         held = self._calls.get(index)
-        if self.calls.restarts(held, step.id, _name(step), out):
-            return self._compare_starts(held, step)
+        if held is not None and self.calls.restarts(held, step.id, _name(step), out):
+            return self._start_again(held, step)
         if held is not None:
             self.scribe.note("call.index_reused", index=index)
         call = self.calls.open(
@@ -435,12 +444,14 @@ class InteractionsParser(Parser):
         if index < 0:
             self.calls.taint(call, "it does not say its place")
         self._keep_echo(call, step)
-        if text := self._brought(call, step):
-            self._given[call.ordinal] = text
+        call.given = self._brought(call, step)
 
-    def _compare_starts(self, call: Call | None, step: Step) -> None:
+    def _start_again(self, call: Call, step: Step) -> None:
         """The start of a call was said again: what it brings must be the same."""
-        if call and self._brought(call, step) != self._given.get(call.ordinal, ""):
+        text = self._brought(call, step)
+        if call.retold is not None:
+            call.given = text
+        elif text != call.given:
             self.calls.taint(call, "its start was said twice, and differently")
 
     def _brought(self, call: Call, step: Step) -> str:
@@ -472,20 +483,20 @@ class InteractionsParser(Parser):
             self.calls.taint(call, "a fragment of its arguments is neither text nor an object")
 
     def _object(self, call: Call, text: str, out: Out) -> None:
-        """All arguments at once: there can be nothing beside them."""
+        """All arguments at once: there can be nothing beside them. An empty one says nothing."""
         if not text.strip("{} \r\n\t"):
-            return
-        if call.fragments:
+            return self.calls.hollow(call)
+        if self.calls.has_text(call):
             self.calls.taint(call, "an object came between the fragments of its arguments")
         else:
             self.calls.append(call, text, out)
 
     def _fill_from_start(self, call: Call, out: Out) -> None:
         """What the step's start brought counts unless the deltas said it: never twice."""
-        given = self._given.pop(call.ordinal, None)
-        if given is None:
+        given, call.given = call.given, ""
+        if not given:
             return
-        if not call.fragments:
+        if not self.calls.has_text(call):
             self.calls.append(call, given, out)
         elif call.raw != given:
             self.scribe.note("args.replaced", call_id=call.id)
@@ -542,8 +553,8 @@ class InteractionsParser(Parser):
                 self._step_stop(StepStop(index), out)
         if said.errors:
             self._failure = _failure(said.errors[0])
-        self.reason = self.reason or "other"  # unless its status says how
         self._hear_status(said.status, said.continuation_token)
+        self.reason = self.reason or "other"  # it does not say how
 
     def _is_open_call(self, index: int, step: Step) -> bool:
         """Was this a call that began before this connection, and ended over it?"""
@@ -577,7 +588,7 @@ class InteractionsParser(Parser):
                 "provider_error", "the interaction failed", status
             )
         else:
-            self.reason, self.raw_reason = self.finish_reason(status), status
+            self.end_with(status)
 
     def _done(self, out: Out) -> None:
         """[DONE] says that no more comes, not that the answer is whole."""

@@ -11,13 +11,34 @@ from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Entry, Said
+from ...encoding.fields import NUMBER, SWITCH, TEXT, TEXTS, WHOLE, Field, efforts
 from ...encoding.ids import Grammar
 from ...encoding.schemas import ANY_KEYWORD
 from ...text.written import data_uri
 from ...tools import File, Tool, ToolChoice
-from ..openai_chat.encoder import ChatEncoder
+from ..openai_chat.encoder import FORMAT, ChatEncoder
 
 __all__ = ["ENCODER", "MistralEncoder"]
+
+
+# How to answer, on the chat and in conversations.
+SAMPLING = (
+    ("max_tokens", "max_tokens", WHOLE),
+    ("temperature", "temperature", NUMBER),
+    ("top_p", "top_p", NUMBER),
+    ("stop", "stop", TEXTS),
+    ("seed", "random_seed", WHOLE),
+    ("frequency_penalty", "frequency_penalty", NUMBER),
+    ("presence_penalty", "presence_penalty", NUMBER),
+    ("effort", "reasoning_effort", efforts("none", "high")),
+    ("format", "response_format", FORMAT),
+)
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    *(Field(*row) for row in SAMPLING),
+    Field("top_k", "top_k", WHOLE),
+)
 
 
 class MistralEncoder(ChatEncoder):
@@ -26,11 +47,10 @@ class MistralEncoder(ChatEncoder):
     name = "mistral"
     grammar = Grammar("[a-zA-Z0-9]{9}", ("", 9))
     dialect = ANY_KEYWORD
+    fields = FIELDS
+    says_text_tools = False
     narrowed = {"allowed": "auto"}
     says_system_anywhere = False
-
-    def settings(self) -> Body:
-        return {"max_tokens": self.options.max_tokens, "stream": self.options.stream or None}
 
     def content(self, said: Said) -> Any:
         """Text, or a list of chunks where there is thinking in it."""

@@ -16,6 +16,7 @@ class MistralMessages(ChatMessages):
 
     is_usual = False
     is_usual_list = False
+    known = ChatMessages.known | {"name", "document_url"}
 
     def closed(self, call: Found) -> Entry:
         return {**super().closed(call), "name": call.name}

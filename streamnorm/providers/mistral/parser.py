@@ -107,6 +107,7 @@ class MistralParser(ChatParser):
         return (
             payload.choices is not None
             or payload.usage is not None
+            or payload.object == "chat.completion.chunk"
             or payload.error is not None
             or payload.object == "error"
             or payload.detail is not None
@@ -114,9 +115,14 @@ class MistralParser(ChatParser):
         )
 
     def _payload(self, p: Chunk, out: Out) -> None:
-        refused = p.message is not None and p.choices is None
+        bare = p.choices is None
+        refused = bare and p.message is not None
         if p.error is not None or p.object == "error" or p.detail is not None or refused:
             self._error(p)
+        if bare and not self.means(p):
+            fields = msgspec.structs.asdict(p).items()
+            payload = {name: value for name, value in fields if value is not None}
+            return self._unheard(payload, b"", "no choices", out)
         for choice in p.choices or ():
             self._choice(choice.index)
             if choice.delta is not None:

@@ -15,10 +15,12 @@ from typing import Any
 
 from ...conversation import Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Said, filled
+from ...encoding.fields import SWITCH, TEXT, Field
 from ...encoding.ids import Grammar
 from ...events import ProviderToolResult
 from ...text.written import data_uri
 from ...tools import File, Tool, ToolChoice
+from ..mistral.encoder import SAMPLING
 from .parser import HANDOFF
 
 __all__ = ["ENCODER", "ConversationsEncoder"]
@@ -26,29 +28,25 @@ __all__ = ["ENCODER", "ConversationsEncoder"]
 EXECUTION = "tool.execution"
 
 
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    *(Field(name, f"completion_args.{field}", form) for name, field, form in SAMPLING),
+)
+
+
 class ConversationsEncoder(Encoder):
     """One request that begins or goes on with a conversation."""
 
     name = "mistral_conversations"
     grammar = Grammar("[a-zA-Z0-9]{9}", ("", 9))
+    fields = FIELDS
     choice_at = ("completion_args", "tool_choice")
     narrowed = {"allowed": "auto", "tool": "required"}
     says_parallel = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
-        settings = dict(tools)
-        args = settings.pop("completion_args", {})
-        if self.options.max_tokens is not None:
-            args = {**args, "max_tokens": self.options.max_tokens}
-        said = {
-            "model": self.options.model,
-            "instructions": system,
-            "inputs": self.entries(talk),
-            **settings,
-            "completion_args": args or None,
-            "stream": self.options.stream or None,
-        }
-        return filled(said)
+        return filled({"instructions": system, "inputs": self.entries(talk), **tools})
 
     # --- what the model said ----------------------------------------------------------------------
 

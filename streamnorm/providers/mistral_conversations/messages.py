@@ -21,6 +21,8 @@ from ...encoding.messages import (
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
+from ...tools import Tool, ToolChoice
+from ..openai_chat.messages import MODES, declared_function
 from .encoder import EXECUTION
 from .parser import HANDOFF
 
@@ -35,12 +37,26 @@ class ConversationsMessages(Items):
     """The inputs of one request."""
 
     unique = True
+    beside = ("instructions", "tools", "completion_args.tool_choice")
+    tools_at, choice_at = "tools", "completion_args.tool_choice"
+    known = frozenset(
+        {"type", "role", "content", "text", "image_url", "document_url", "url", "tool_call_id"}
+    )
+    opaque = frozenset({"result"})
 
     def is_own(self, entry: Entry) -> bool:
         return type_of(entry) in {INPUT, RESULT, *MODEL}
 
     def is_own_body(self, body: Entry) -> bool:
         return self.container in body and any(field in body for field in OWN_FIELDS)
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        yield declared_function(self, entry)
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        return None if said is None else ToolChoice(MODES[said])
 
     # --- calls and results ------------------------------------------------------------------------
 

@@ -234,7 +234,7 @@ class ConversationsParser(Parser):
         super().__init__(*args)
         self._functions: dict[str, Call] = {}  # by their ids, and by those of their entries
         self._executed: dict[str, Call] = {}
-        self._bare: Call | None = None  # the one that has a name, and neither an id nor text yet
+        self._bare: Call | None = None  # the last one that has a name and no id
         self._answered: set[int] = set()  # executions whose results were told
         self._handoffs: dict[str, _Handed] = {}
         self._parts: dict[tuple[int | None, int | None], int] = {}
@@ -297,13 +297,13 @@ class ConversationsParser(Parser):
 
     def _chunk(self, chunk: Any, voice: _Voice, out: Out) -> None:
         said = chunk if isinstance(chunk, dict) else {"type": "text", "text": chunk}
-        kind = str(said.get("type", "text"))
+        kind = str(said.get("type", "text" if "text" in said else "?"))
         if (say := SAID.get(kind)) is not None:
             say(said, voice, out)
         elif (shown := MEDIA.get(kind)) is not None:
             # each is whole: no other goes on with it
             self.show(out, shown(said), place=str(said), agent=voice.agent)
-        elif chunk is not None:
+        else:
             super().unknown({"type": f"content/{kind}", "part": chunk}, "content", out)
 
     # --- calls of the client's functions ----------------------------------------------------------
@@ -322,7 +322,7 @@ class ConversationsParser(Parser):
         elif p.name:
             others = [call for call in self.calls.unfinished() if call.field == _ID]
             call = self._begin(p, out)
-            self._bare = None if p.arguments else call
+            self._bare = call
             if others and not (_begins(p.arguments) and all(map(self.calls.is_whole, others))):
                 self._doubt_whose([*others, call])
         else:
@@ -330,8 +330,14 @@ class ConversationsParser(Parser):
         for id in ids:
             self._functions.setdefault(id, call)
         if p.arguments:
-            grow = self.calls.merge_object if self.even_objects else self.calls.append
-            grow(call, p.arguments, out)
+            self._grow(call, p.arguments, out)
+        elif p.arguments is None:
+            self.calls.hollow(call)
+
+    def _grow(self, call: Call, text: str, out: Out) -> None:
+        """Pieces add up: nobody was seen to say here all that came before once more."""
+        grow = self.calls.merge_object if self.even_objects else self.calls.append
+        grow(call, text, out)
 
     def _unnamed_yet(self, p: Function, out: Out) -> Call | None:
         """The ids of the one call that has a name, and neither an id nor text, came late."""
@@ -360,8 +366,6 @@ class ConversationsParser(Parser):
 
     def _execution_start(self, p: ExecutionStart, out: Out) -> None:
         held = self._executed.get(p.id or "")
-        if p.id and held is not None and held.state is State.OVER:
-            return self.scribe.note("call.start_repeated", call_id=held.id)
         if not self.calls.restarts(held, p.id, p.name, out):
             agent = p.agent_id or self._agent
             self._executed[p.id or ""] = self.calls.open(
@@ -370,18 +374,16 @@ class ConversationsParser(Parser):
             if p.agent_id:
                 self._executed[p.id or ""].echo = {"agent_id": p.agent_id}
         if p.arguments:
-            self._run_with(self._executed[p.id or ""], p.arguments, out)
+            self._grow(self._executed[p.id or ""], p.arguments, out)
 
     def _execution_delta(self, p: ExecutionDelta, out: Out) -> None:
         call = self._executed.get(p.id or "")
         if call is None:
             self.calls.astray(p.id)
         elif p.arguments:
-            self._run_with(call, p.arguments, out)
-
-    def _run_with(self, call: Call, text: str, out: Out) -> None:
-        grow = self.calls.merge_object if self.even_objects else self.calls.extend
-        grow(call, text, out)
+            self._grow(call, p.arguments, out)
+        elif p.arguments is None:
+            self.calls.hollow(call)
 
     def _execution_done(self, p: ExecutionDone, out: Out) -> None:
         call = self._executed.get(p.id or "")
@@ -413,7 +415,7 @@ class ConversationsParser(Parser):
         if held.call.state >= State.CLOSED:
             return bool(id)
         same = self.calls.restarts(held.call, id, HANDOFF, out)
-        if same and said != held.said:
+        if said != held.said:
             self.calls.taint(held.call, "its beginning was said twice, and differently")
         return same
 
@@ -434,21 +436,21 @@ class ConversationsParser(Parser):
                 self.calls.taint(other, "an end came that is of no beginning")
         call, said = held
         ending = {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}
-        if call.state < State.CLOSED:
+        if call.state is State.OVER:  # said once more
+            self.calls.settle(call, json_text(said | ending), out)
+        else:
             self.calls.append(call, json_text(said | ending), out)
             self.calls.close(call, out)
-        elif call.state is State.OVER:  # said once more
-            self.calls.settle(call, json_text(said | ending), out)
         self._agent = p.next_agent_id or self._agent
 
     def end_of_calls(self, out: Out) -> None:
         """A handoff that the client is to make has a beginning only. What the provider runs itself has
         a closing mark: without it, only an object that cannot go on is whole, where nothing was lost."""
         for call, said in self._handoffs.values():
-            if call.state < State.CLOSED:
+            if call.state is not State.OVER:
                 self.calls.append(call, json_text(said), out)
         for call in self._executed.values():
-            if call.state >= State.CLOSED or call.taint:
+            if call.state is State.OVER or call.taint:
                 continue
             whole = self.calls.is_whole(call) and not self.calls.lost
             if whole and call.raw.strip(_BRACES):
@@ -463,8 +465,7 @@ class ConversationsParser(Parser):
 
     def _done(self, p: Done, out: Out) -> None:
         self._usage = p.usage or {}
-        self.reason = "stop"  # or tool_calls, if there are any
-        raise StreamOver
+        raise StreamOver  # it says no reason
 
     def _error(self, p: Error, out: Out) -> None:
         raise StreamFailed(_failure(p.message, p.code))
@@ -557,8 +558,7 @@ def _begins(text: str | None) -> bool:
 
 def _failure(message: Any, code: Any) -> Failure:
     said = None if code is None else str(code)
-    text = message if isinstance(message, str) else None
-    sentence = first_text(text, said) or "the provider reported an error"
+    sentence = first_text(message, said) or "the provider reported an error"
     return Failure("provider_error", sentence, said, said in RETRYABLE)
 
 

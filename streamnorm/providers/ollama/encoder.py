@@ -13,11 +13,57 @@ from typing import Any
 
 from ...conversation import Made, Reasoning
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
+from ...encoding.fields import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    efforts,
+    nameless,
+)
 from ...encoding.ids import Grammar
+from ...options import Format, RequestOptions
 from ...text.written import in_base64
 from ...tools import File, Tool, ToolChoice
 
 __all__ = ["ENCODER", "OllamaEncoder"]
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    return Format() if said == "json" else Format(said) if isinstance(said, dict) and said else None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None:
+        return None
+    return nameless("json" if format.schema is None else format.schema, format)
+
+
+def _thinks(thinking: bool | None, options: RequestOptions) -> bool | None:
+    return thinking if options.effort is None else None
+
+
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("stream", "stream", FLAG, unsaid=True),  # it streams unless told not to
+    Field("max_tokens", "options.num_predict", WHOLE),
+    Field("temperature", "options.temperature", NUMBER),
+    Field("top_p", "options.top_p", NUMBER),
+    Field("top_k", "options.top_k", WHOLE),
+    Field("stop", "options.stop", TEXTS),
+    Field("seed", "options.seed", WHOLE),
+    Field("frequency_penalty", "options.frequency_penalty", NUMBER),
+    Field("presence_penalty", "options.presence_penalty", NUMBER),
+    Field("effort", "think", efforts("low", "medium", "high")),
+    Field("thinking", "think", Form(FLAG.read, _thinks)),
+    Field("format", "format", Form(_read_format, _write_format)),
+)
 
 
 class OllamaEncoder(Encoder):
@@ -25,21 +71,15 @@ class OllamaEncoder(Encoder):
 
     name = "ollama"
     grammar = Grammar("[!-~]{1,128}", needed=False, within="turn")
+    fields = FIELDS
     narrowed = {"allowed": "auto", "none": "nothing"}
     says_system_anywhere = True
     says_parallel = False
+    says_strict = False
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         opening = [{"role": "system", "content": system}] if system else []
-        said: Body = {
-            "model": self.options.model,
-            "messages": [*opening, *self.entries(talk)],
-            **tools,
-            "stream": self.options.stream,  # it streams unless told not to
-        }
-        if self.options.max_tokens is not None:
-            said["options"] = {"num_predict": self.options.max_tokens}
-        return filled(said)
+        return {"messages": [*opening, *self.entries(talk)], **tools}
 
     def system(self, said: Said) -> list[Entry]:
         return [{"role": "system", "content": said.text}]

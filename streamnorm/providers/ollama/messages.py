@@ -23,6 +23,8 @@ from ...encoding.messages import (
     media,
 )
 from ...encoding.pairs import UNAVAILABLE
+from ...tools import Tool
+from ..openai_chat.messages import declared_function
 
 __all__ = ["MESSAGES", "OllamaMessages"]
 
@@ -32,9 +34,18 @@ class OllamaMessages(Lines):
 
     calls = "tool_calls"
     needs_id = False
+    beside = ("tools",)
+    tools_at = "tools"
+    known = frozenset({"role", "content", "text", "tool_name", "tool_call_id", "name"})
+    opaque = frozenset({"images"})
 
     def is_own(self, entry: Entry) -> bool:
         return "tool_name" in entry or isinstance(entry.get("images"), list)
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        yield declared_function(self, {"type": "function", **entry})
 
     # --- calls and results ------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import Call, Evidence
+from ...core.calls import ALL, FUNCTION, Evidence
 from ...core.media import Shown
 from ...core.parser import (
     Decode,
@@ -76,7 +76,7 @@ class Line(Payload):
     # /api/generate has no message.
     response: str | None = None
     thinking: str | None = None
-    tool_calls: list[Entry] | None = None
+    tool_calls: None = None  # see ``FullLine``
     done: bool | None = None
     done_reason: str | None = None
     total_duration: Any = None
@@ -94,6 +94,12 @@ class Line(Payload):
     completed: Any = None
     total: Any = None
     debug_info: Any = msgspec.field(default=None, name="_debug_info")
+
+
+class FullLine(Line):
+    """As few lines are: with calls where there is no message, as in /api/generate, or beside one."""
+
+    tool_calls: list[Entry] | None = None  # type: ignore[assignment]
 
 
 class _Header(msgspec.Struct):
@@ -125,6 +131,7 @@ class OllamaParser(Parser):
     STARTS = frozenset({"json"})
     SAYS_TOOL_CALLS = False
     decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Line).decode)
+    decode_all: ClassVar[Decode | None] = staticmethod(msgspec.json.Decoder(FullLine).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "stop": "stop",
         "length": "length",
@@ -134,11 +141,17 @@ class OllamaParser(Parser):
     EVIDENCE = Evidence(
         "the message that holds it", "nothing", "done: true with a known reason", "at the message"
     )
-    CALL_TEXTS = ("message.tool_calls[].function.arguments", "tool_calls[].function.arguments")
+    CALL_TEXTS = (
+        "message.tool_calls[].function.arguments",
+        "tool_calls[].function.arguments",
+        "message.tool_calls[].function",
+        "tool_calls[].function",
+    )
     CALL_WORDS = (b'"function"', b'"arguments"', b'"tool_calls"')
     QUIRKS: ClassVar[dict[str, tuple[str, even.Quirk]]] = {
         "message.tool_calls": ("wire.shape_odd", even.wrapped),
         "message.tool_calls[].id": ("wire.shape_odd", even.number_text),
+        "done_reason": ("wire.shape_odd", even.quoted),
     }
 
     def __init__(self, *args: Any) -> None:
@@ -168,31 +181,49 @@ class OllamaParser(Parser):
             raise StreamFailed(_failure(p.error))
         said = p.message
         if said is None:
-            said = Message(None, p.response, p.thinking, p.image, p.tool_calls)
+            said = Message(None, p.response, p.thinking, p.image)
         if said.thinking:
             out.append(ReasoningDelta(said.thinking))
         if said.content:
             out.append(TextDelta(said.content))
-        for entry in said.tool_calls or ():
-            self._entry(entry, out)
+        if said.tool_calls:
+            self._entries(said.tool_calls, out)
         if said.images:
             self._pictures(said.images, out)
         if p.done:
             self._done(p, out)
 
+    def _full_line(self, p: FullLine, out: Out) -> None:
+        """Calls that stand beside the message, or where there is none. Of those that a message with its
+        own has beside it, nobody knows whether they are others."""
+        said = p.message or Message(None, p.response, p.thinking, p.image)
+        if said.tool_calls and p.tool_calls:
+            self.calls.lossy = "calls came in two places of one line"
+            self._entries(p.tool_calls, out)
+            self.calls.lossy = ""
+        elif p.tool_calls:
+            said.tool_calls = p.tool_calls
+        p.message = said
+        self._line(p, out)
+
     def _pictures(self, images: Any, out: Out) -> None:
         for image in images if isinstance(images, list) else [images]:
             self.show(out, Shown("media/message.images", image, image, echo={"images": {}}))
 
-    def _entry(self, entry: Entry, out: Out) -> None:
-        function = entry.function or Function()
-        call = self.calls.open(out, id=entry.id, field=_ID, name=function.name, seen=entry)
-        if text := self._arguments(function.arguments, call):
-            self.calls.append(call, text, out)
-        self.calls.close(call, out)
+    def _entries(self, entries: list[Entry], out: Out) -> None:
+        self.calls.since = len(self.calls.all)  # of one message, two that say the same are two
+        for entry in entries:
+            self._entry(entry, out)
+        self.calls.since = ALL
 
-    def _arguments(self, raw: Raw, call: Call) -> str:
-        text = self.exact(raw, call)
+    def _entry(self, entry: Entry, out: Out) -> None:
+        function, doubt = entry.function or Function(), self.calls.lossy
+        text = self._arguments(function.arguments)
+        self.calls.whole(out, text, FUNCTION, 0, entry.id, _ID, function.name, None, entry)
+        self.calls.lossy = doubt
+
+    def _arguments(self, raw: Raw) -> str:
+        text = self.exact(raw)
         if text[:1] != '"':
             return text
         self.scribe.note("wire.shape_odd", where="message.tool_calls[].function.arguments")
@@ -211,7 +242,7 @@ class OllamaParser(Parser):
             return None
         return Usage(count(raw, "prompt_eval_count"), count(raw, "eval_count"), raw=raw)
 
-    KINDS: ClassVar[dict[type, Handler]] = {Line: _line}
+    KINDS: ClassVar[dict[type, Handler]] = {Line: _line, FullLine: _full_line}
 
 
 def _failure(error: Any) -> Failure:

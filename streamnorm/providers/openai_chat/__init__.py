@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.row import Key, Provider
+from ...core.row import Key, Listing, Provider
 
 __all__ = ["PROVIDER"]
 
@@ -13,6 +13,10 @@ PROVIDER = Provider(
     telemetry="openai",
     base="https://api.openai.com",
     path="/v1/chat/completions",
+    version="/v1",
+    listing=Listing(
+        {"object": "model", "created": 0, "owned_by": "streamnorm"}, {"object": "list"}
+    ),
     hosts=("api.openai.com", ".api.openai.com"),
     paths=("/chat/completions",),
     kept_headers=("openai-processing-ms", "openai-version"),

@@ -36,7 +36,7 @@ def tell(
     place, unknown = _Place(choice, signed, show), []
     for part in parts:
         said = part if isinstance(part, dict) else {"type": "text", "text": part}
-        kind = str(said.get("type", "text"))
+        kind = str(said.get("type", "text" if "text" in said else "?"))
         if (say := KINDS.get(kind)) is not None:
             say(place, said, out)
         elif isinstance(text := said.get("text"), str):

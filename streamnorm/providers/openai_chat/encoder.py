@@ -9,13 +9,26 @@ A result is text. What imitators want back of their reasoning stands beside the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ...conversation import Made, Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
+from ...encoding.fields import (
+    FLAG,
+    NUMBER,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Field,
+    Form,
+    efforts,
+    read_format,
+)
 from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import Echo, ProviderToolResult
+from ...options import Format, RequestOptions
 from ...text.written import data_uri, in_base64
 from ...tools import File, Tool, ToolChoice
 from .entries import BUILTIN
@@ -24,7 +37,58 @@ __all__ = ["ENCODER", "ChatEncoder"]
 
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 # Where reasoning stands beside what else a vendor wants back of it; most say `reasoning_content`.
-FIELDS = {"reasoning_details": "reasoning", "reasoning_opaque": "reasoning_text"}
+REASONING = {"reasoning_details": "reasoning", "reasoning_opaque": "reasoning_text"}
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    match said:
+        case {"type": "json_object", **rest} if not rest:
+            return Format()
+        case {"type": "json_schema", "json_schema": dict(inner), **rest} if not rest:
+            return read_format(inner)
+    return None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None:
+        return None
+    if format.schema is None:
+        return {"type": "json_object"}
+    said = {
+        "name": format.name, "description": format.description or None,
+        "schema": format.schema, "strict": format.strict,
+    }  # fmt: skip
+    return {"type": "json_schema", "json_schema": filled(said)}
+
+
+def _tells_usage(usage: bool | None, options: RequestOptions) -> bool | None:
+    """It stands at the end of a stream, if it is asked for."""
+    return None if not options.stream else True if usage is None else usage
+
+
+FORMAT = Form(_read_format, _write_format)
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("max_tokens", "max_completion_tokens", WHOLE),
+    Field("max_tokens", "max_tokens", WHOLE, reads_only=True),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    Field("usage", "stream_options.include_usage", Form(FLAG.read, _tells_usage)),
+    Field("temperature", "temperature", NUMBER),
+    Field("top_p", "top_p", NUMBER),
+    Field("stop", "stop", TEXTS, most=4),
+    Field("seed", "seed", WHOLE),
+    Field("frequency_penalty", "frequency_penalty", NUMBER),
+    Field("presence_penalty", "presence_penalty", NUMBER),
+    Field(
+        "effort", "reasoning_effort", efforts("none", "minimal", "low", "medium", "high", "xhigh")
+    ),
+    Field("verbosity", "verbosity", TEXT),
+    Field("format", "response_format", FORMAT),
+    Field("user", "user", TEXT, most=64),
+)
 
 
 class ChatEncoder(Encoder):
@@ -34,6 +98,8 @@ class ChatEncoder(Encoder):
     # Results stand right behind their calls, and some servers number their calls anew in each turn.
     grammar = Grammar("[!-~]{1,40}", within="turn")
     dialect = PLAIN_OBJECTS
+    fields: ClassVar[tuple[Field, ...]] = FIELDS
+    says_text_tools = True
     narrowed = {}
     says_system_anywhere = True
     reasons = False  # the server thinks in the open: it misses that where it is left out
@@ -41,20 +107,7 @@ class ChatEncoder(Encoder):
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         self.reasons = any(_thinks_openly(said) for said in talk)
         opening = [{"role": "system", "content": system}] if system else []
-        said = {
-            "model": self.options.model,
-            "messages": [*opening, *self.entries(talk)],
-            **tools,
-            **self.settings(),
-        }
-        return filled(said)
-
-    def settings(self) -> Body:
-        usage = {"include_usage": True} if self.options.stream else None
-        return {
-            "max_completion_tokens": self.options.max_tokens,
-            "stream": self.options.stream or None, "stream_options": usage,
-        }  # fmt: skip
+        return {"messages": [*opening, *self.entries(talk)], **tools}
 
     def system(self, said: Said) -> list[Entry]:
         return [{"role": "system", "content": _text_of(said)}]
@@ -90,7 +143,7 @@ class ChatEncoder(Encoder):
         echo = _joined(echo for part in thoughts for echo in part.echoes)
         text = "".join(part.text for part in thoughts)
         field = said.facts.get("reasoning_field") or next(
-            (FIELDS[key] for key in echo if key in FIELDS), "reasoning_content"
+            (REASONING[key] for key in echo if key in REASONING), "reasoning_content"
         )
         beside |= _media(said)
         # With its details, or with a call: elsewhere nobody wants it, and some refuse it.
@@ -147,8 +200,15 @@ class ChatEncoder(Encoder):
         }  # fmt: skip
         return {"type": "function", "function": filled(said)}
 
+    def text_tool(self, tool: Tool, name: str) -> Entry:
+        said: Entry = {"name": name, "description": tool.description or None}
+        if tool.grammar is not None:
+            grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+            said["format"] = {"type": "grammar", "grammar": grammar}
+        return {"type": "custom", "custom": filled(said)}
+
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
-        chosen = [self.chosen(name) for tool, name in tools if tool.name in choice.names]
+        chosen = [self.chosen(tool, name) for tool, name in tools if tool.name in choice.names]
         said: Any = choice.mode
         if choice.mode == "tool":
             said = chosen[0]
@@ -156,8 +216,9 @@ class ChatEncoder(Encoder):
             said = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": chosen}}
         return {"tool_choice": said} | ({} if choice.parallel else {"parallel_tool_calls": False})
 
-    def chosen(self, name: str) -> Entry:
-        return {"type": "function", "function": {"name": name}}
+    def chosen(self, tool: Tool, name: str) -> Entry:
+        kind = "custom" if self.takes_text(tool) else "function"
+        return {"type": kind, kind: {"name": name}}
 
 
 def _goes_back(part: Called) -> bool:

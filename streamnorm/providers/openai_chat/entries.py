@@ -7,20 +7,19 @@ one choice and decides. Rule: a name is never a key, and no two calls are ever t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.calls import FUNCTION, Call, Calls, Kind, State
+from ...core.copies import Copy
 from ...core.parser import Payload
 from ...core.row import Item
 from ...events import Event, FinishReason
-from ...limits import LimitReached, Limits
 from ...notes import Scribe
-from ...text.exact import Refused, parse
 
 __all__ = [
-    "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "STEPS", "Choice", "Entry", "FullEntry", "FullFunction",
-    "Function", "said",
+    "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "LEGACY", "NO_CALL_THERE", "STEPS", "Choice", "Entry", "FullEntry",
+    "FullFunction", "Function", "said",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -86,6 +85,7 @@ ITEMS = (
          "Kimi's $web_search: its arguments go back as its result, as they are"),
 )  # fmt: skip
 CUSTOM = Kind("custom", "client", "input")
+LEGACY = Kind(id_source="synthetic")  # ``function_call``, which has no ids
 EXECUTED = Kind("server-tool", "provider")
 BUILTIN = "builtin_function"  # the type of an entry that calls a function of the provider's own
 # What it is called -> its kind; any other is a server tool like all others.
@@ -103,6 +103,7 @@ STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "browser_tool_execution": ("browser", ("tool",)),
 }
 
+NO_CALL_THERE = "arguments came in a choice that has no call"
 _NOT_AN_ID = {"", "null", "None"}
 
 
@@ -121,37 +122,10 @@ class Said(NamedTuple):
     at: int
     of: int
 
-
-class Copy:
-    """A call that the old field says where the new one says calls, too: heard, and not begun."""
-
-    __slots__ = ("_limits", "_size", "fragments", "name")
-
-    def __init__(self, limits: Limits) -> None:
-        self.name = ""
-        self.fragments: list[str] = []
-        self._limits, self._size = limits, 0
-
-    def hear(self, name: str | None, text: str | None) -> None:
-        if name:
-            self.name = name if name.startswith(self.name) else self.name + name
-        if text:
-            self.fragments.append(text)
-            self._size += len(text)
-        if len(self.name) > self._limits.name:
-            raise LimitReached("name", self._limits.name)
-        if self._size > self._limits.arguments:
-            raise LimitReached("arguments", self._limits.arguments)
-
-    def is_among(self, calls: Iterable[Call]) -> bool:
-        """Does one of these say the same? Where the copy says no name or no text it says nothing else."""
-        text = "".join(self.fragments)
-        value = _value(text)
-        return any(
-            self.name in ("", call.name)
-            and (text in ("", call.raw) or (value is not None and _value(call.raw) == value))
-            for call in calls
-        )
+    @property
+    def says_nothing(self) -> bool:
+        """Real pieces have a text, if only an empty one."""
+        return self.id is None and self.name is None and self.text is None
 
 
 class Choice:
@@ -189,7 +163,7 @@ class Choice:
         found: list[Call] = []
         for entry in entries if isinstance(entries, list) else [entries]:
             place: Any = entry.get("index") if isinstance(entry, dict) else None
-            call = self.by_index.get(place) if isinstance(place, int) else None
+            call = self.by_index.get(place) if type(place) is int else None
             if call is None:
                 return self._calls.unfinished(self.number)
             found.append(call)
@@ -214,27 +188,32 @@ class Choice:
         elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
             self._calls.alias(call, it.id or "")
         if it.name:
-            self._ask_name(call, it.name)
+            self._ask_name(call, it.name, it.id)
             self.hear_name(call, it.name, out)
+        echo = call.echo
         _keep_echo(call, entry)
         self.last = call
-        self._ask(call, entry, it)
+        self._ask(call, entry, it, echo)
         if it.text:
             if objects:
                 self._calls.merge_object(call, it.text, out)
             else:
                 self._calls.extend(call, it.text, out)
 
-    def _ask_name(self, call: Call, name: str) -> None:
+    def _ask_name(self, call: Call, name: str, id: str | None) -> None:
         """Is another name the rest of the first one, that one said again and damaged, or another
-        call's? With an id it is the rest, unless the first one begins with it."""
+        call's? It is the rest if the call has an id and the piece has none, as pieces say only what is
+        new, unless the first one begins with it."""
         if name.startswith(call.name):
             return
-        if call.wire_id is None or call.name.startswith(name):
+        again = id is not None and not call.started
+        if call.wire_id is None or again or call.name.startswith(name):
             self._calls.taint(call, "its name came in pieces, or changed, or it is two calls")
 
-    def _ask(self, call: Call, entry: Entry | FullEntry, it: Said) -> None:
-        """Can this be the same call?"""
+    def _ask(
+        self, call: Call, entry: Entry | FullEntry, it: Said, echo: dict[str, Any] | None
+    ) -> None:
+        """Can this be the same call, and is it all of it? ``echo``: what went back with it before."""
         of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
         if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
             self._calls.taint(call, "it is said to be of two kinds")
@@ -242,6 +221,10 @@ class Choice:
             self._calls.taint(call, "text came for it after the end")
         if it.text:
             self._goes_on()
+        elif it.says_nothing and call.echo is echo:
+            self._calls.hollow(call)
+            if entry.function is None and _custom(entry) is None:
+                self._calls.lost = True  # not even an empty text
 
     def _is_over(self, call: Call) -> bool:
         """After a word for the end nothing is of it, unless that stood beside a piece, as it then may
@@ -308,7 +291,10 @@ class Choice:
         if self.copy is None:
             self._scribe.note("call.said_twice")
             self.copy = Copy(self._calls.limits)
-        self.copy.hear(said(function.name), function.arguments)
+        if name := said(function.name):
+            self.copy.hear_name(name)
+        if function.arguments:
+            self.copy.hear(function.arguments)
 
     def end_copy(self, out: Out) -> None:
         """What the old field says and the new one does not may be another call, or half of a copy."""
@@ -316,10 +302,10 @@ class Choice:
         if copy is None:
             return
         mine = (call for call in self._calls.all if call.choice == self.number)
-        if copy.is_among(mine):
+        if any(copy.says(call.name, call.raw) for call in mine):
             return
         call = self._calls.open(out, choice=self.number, field="function_call", name=copy.name)
-        self._calls.append(call, "".join(copy.fragments), out)
+        self._calls.append(call, copy.text, out)
         self._calls.fail(call, "conflict", "function_call and tool_calls say different calls", out)
 
     def _find_by_index(self, index: int, it: Said) -> Call | None:
@@ -360,6 +346,7 @@ class Choice:
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
         self._doubt_copies(call)
+        call.displaced = held is not None or it.place is None
         if bare:
             call.orphan = True
         if isinstance(entry.function, FullFunction) and entry.function.parameters:
@@ -401,14 +388,6 @@ def _keep_echo(call: Call, entry: Entry | FullEntry) -> None:
 
 def _starts_object(text: str | None) -> bool:
     return bool(text) and text.lstrip()[:1] == "{"  # type: ignore[union-attr]
-
-
-def _value(text: str) -> Any:
-    """What a text of arguments says; None if it is no JSON."""
-    try:
-        return parse(text)
-    except Refused:
-        return None
 
 
 def _begins(calls: Calls, held: Call, it: Said) -> bool:

@@ -32,6 +32,7 @@ from ...core.parser import (
     first_count,
     first_text,
     items_of,
+    replaces,
 )
 from ...core.stencil import NEVER, Stencil
 from ...events import (
@@ -50,7 +51,19 @@ from ...framing.lines import Whole
 from ...framing.sse import SSE
 from ...text.written import json_text
 from .content import pictures, sound, tell
-from .entries import BUILTIN, EXECUTED, ITEMS, STEPS, Choice, Entry, FullEntry, FullFunction, said
+from .entries import (
+    BUILTIN,
+    EXECUTED,
+    ITEMS,
+    LEGACY,
+    NO_CALL_THERE,
+    STEPS,
+    Choice,
+    Entry,
+    FullEntry,
+    FullFunction,
+    said,
+)
 
 __all__ = ["ITEMS", "PARSER", "ChatParser", "failure_of"]
 
@@ -151,7 +164,7 @@ class FullPart(Payload):
     token_ids: Any = None
     obfuscation: Any = None
     seed: Any = None
-    text: Any = None  # of a completion that is no chat; beside a delta it says the same
+    text: str | None = None  # of a completion that is no chat; beside a delta it says the same
     role: Any = None
     message: Any = (
         None  # beside a delta; alone in an answer that is no stream (see ``_whole_answer``)
@@ -295,11 +308,14 @@ class ChatParser(Parser):
         "finish_reason, a known normal word; [DONE] alone for whole objects",
         "at the end of its choice",
     )
+    RUNS_ALONE = True  # by its stencil
     SIGNED: ClassVar[Echo] = {}  # what goes back beside the signature of a thought
     CALL_TEXTS = (
         "choices[].delta.tool_calls[].function.arguments",
         "choices[].delta.tool_calls[].custom.input",
         "choices[].delta.function_call.arguments",
+        "choices[].delta.tool_calls[].function",  # an entry that has none of these may say it elsewhere
+        "choices[].delta.tool_calls[].custom",
     )
     CALL_KEYS = ("choices[].delta.tool_calls[].index", "choices[].index")
     CALL_WORDS = (b'"tool_calls"', b'"function"', b'"arguments"', b'"function_call"')
@@ -371,12 +387,12 @@ class ChatParser(Parser):
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         choices = payload.get("choices")
-        if not isinstance(choices, list):
+        if not isinstance(choices, list) or not choices:
             return None
         named: list[Call] = []
         for part in choices:
             number = part.get("index") if isinstance(part, dict) else None
-            if not isinstance(number, int):
+            if type(number) is not int:
                 return self.calls.unfinished()
             delta = part.get("delta")
             entries = delta.get("tool_calls") if isinstance(delta, dict) else None
@@ -390,7 +406,7 @@ class ChatParser(Parser):
         by the stencil of the ones before it, else read in full. Written out, as a function call less
         per payload can be measured (``make bench``)."""
         first, stencil, decode = self._first, self._stencil, self.decode
-        functions, before = first.functions, stencil.before
+        functions, before, last = first.functions, stencil.before, self.calls.last
         grown: Call | None = None  # whose fragments the stencil is of; none: it is of text
         if stencil.place is not None:
             grown = functions.get(stencil.place)
@@ -403,7 +419,7 @@ class ChatParser(Parser):
                     first.spoke = True
                     out.append(TextDelta(text))
                     continue
-                if text[0] != "{":
+                if text[0] != "{" and text[-1] not in last:
                     first.last, first.spoke = grown, True
                     grown.fragments.append(text)
                     out.append(ToolCallDelta(grown.ordinal, text))
@@ -440,6 +456,7 @@ class ChatParser(Parser):
                 or (call := functions.get(entry.index)) is None
                 or call.state is not OPEN
                 or text[0] == "{"
+                or text[-1] in last
                 or function.name is not None
                 or entry.id is not None
                 or delta.content
@@ -498,7 +515,12 @@ class ChatParser(Parser):
                         and (text := function.arguments)
                     ):
                         first.last = call
-                        if call.state is OPEN and text[0] != "{" and first.reason is None:
+                        if (
+                            call.state is OPEN
+                            and text[0] != "{"
+                            and text[-1] not in self.calls.last
+                            and first.reason is None
+                        ):
                             call.fragments.append(text)
                             out.append(ToolCallDelta(call.ordinal, text))
                         else:
@@ -537,10 +559,14 @@ class ChatParser(Parser):
             self._fail(Failure("provider_error", f"the answer ended with {raw}", raw, ERRORS[raw]))
         if choice.reason is not None:
             self.scribe.note("finish.repeated", raw_reason=raw)
-        if choice.reason in (None, "stop", "other"):  # some say it on every chunk
-            choice.reason, choice.raw_reason = self.finish_reason(raw), raw
+        reason, held = self.finish_reason(raw), choice.reason
+        unknown = choice.raw_reason not in self.REASONS  # some say such a word on every chunk
+        if held is None or unknown or replaces(reason, held):
+            choice.reason, choice.raw_reason = reason, raw
+        else:
+            reason = held
         if self._failure is None:
-            self.calls.announce_end(out, choice.reason, number)
+            self.calls.announce_end(out, reason, number)
             if choice.builtin:
                 self._give_back(out)
 
@@ -625,12 +651,14 @@ class ChatParser(Parser):
             self._count(p.x_groq.get("usage"))
         for part in p.choices or ():
             held = self._choices.get(part.index)
-            again = held is not None and held.spoke and p.object == "chat.completion"
+            spoke = held is not None and held.spoke
+            again = spoke and p.object == "chat.completion"
             self._choice(part.index)
             if part.delta is not None:
                 self._full_delta(part.index, part.delta, out)
                 if part.finish_reason and part.message is not None:
-                    self._said_only_there(part.index, part.message, out)
+                    spoke = spoke or bool(part.delta.content)
+                    self._said_only_there(part.index, part.message, out, spoke=spoke)
             elif part.message is not None and again:
                 self._said_again(part.index, part.message, out)
             elif part.message is not None:
@@ -710,12 +738,12 @@ class ChatParser(Parser):
         if entries:
             self._at_once("", number, {"tool_calls": entries}, out)
 
-    def _said_only_there(self, number: int, message: Any, out: Out) -> None:
+    def _said_only_there(self, number: int, message: Any, out: Out, *, spoke: bool) -> None:
         """The whole answer beside the last delta is a copy, unless no delta said anything of it."""
         said = message if isinstance(message, dict) else {}
         called = any(call.choice == number for call in self.calls.all)
         news = {} if called or not said.get("tool_calls") else {"tool_calls": said["tool_calls"]}
-        if not self._choice(number).spoke and said.get("content"):
+        if not spoke and said.get("content"):
             news["content"] = said["content"]
         if news:
             self._at_once("", number, news, out)
@@ -725,6 +753,8 @@ class ChatParser(Parser):
             self.show(out, shown, choice=number)
 
         for kind, part in tell(parts, number, self.SIGNED, show, out):
+            if self._is_worded(json_text(part).encode("utf-8", "replace")):
+                self.calls.taint_open("a part of the content has words of a call", number)
             self.unknown({"type": f"content/{kind}", "part": part}, "content", out)
 
     def _legacy(self, number: int, function: FullFunction, out: Out) -> None:
@@ -733,8 +763,10 @@ class ChatParser(Parser):
         if call is None or call.state is State.OVER:
             if choice.last is not None:
                 return choice.hear_copy(function)
+            if function.arguments and said(function.name) is None:
+                self.calls.taint_open(NO_CALL_THERE)  # the number of its choice may be wrong
             call = choice.legacy = self.calls.open(
-                out, choice=number, field="function_call", seen=function
+                out, LEGACY, choice=number, field="function_call", seen=function
             )
         if name := said(function.name):
             choice.hear_name(call, name, out)

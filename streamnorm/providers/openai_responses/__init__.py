@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.row import Key, Provider, Refusals
+from ...core.row import Counting, Key, Listing, Provider, Refusals
 
 __all__ = ["PROVIDER"]
 
@@ -14,6 +14,11 @@ PROVIDER = Provider(
     telemetry="openai",
     base="https://api.openai.com",
     path="/v1/responses",
+    version="/v1",
+    counting=Counting(
+        "/v1/responses/input_tokens", "input_tokens", {"object": "response.input_tokens"}
+    ),
+    listing=Listing({}, {"models": []}),  # agents that know their models ask for nothing more
     resume="/{id}?stream=true&starting_after={at}",
     hosts=("api.openai.com", ".api.openai.com"),
     paths=("/responses", "/v1/responses/*"),

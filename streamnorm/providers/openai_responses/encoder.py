@@ -16,9 +16,11 @@ import msgspec
 
 from ...conversation import Made, Reasoning, Text
 from ...encoding.encoder import Answer, Body, Called, Encoder, Entry, Place, Said, filled
+from ...encoding.fields import NUMBER, SWITCH, TEXT, WHOLE, Field, Form, efforts, read_format
 from ...encoding.ids import Grammar
 from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import ProviderToolResult
+from ...options import Format, RequestOptions
 from ...text.written import data_uri, json_text
 from ...tools import File, Tool, ToolChoice
 from .items import PICTURES, TOOLS, tools_by_type
@@ -28,6 +30,46 @@ __all__ = ["ENCODER", "ResponsesEncoder"]
 
 IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 APPROVAL = "mcp_approval_request"
+NAMESPACE = "namespace"
+
+
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_format(said: Any) -> Format | None:
+    match said:
+        case {"type": "json_object", **rest} if not rest:
+            return Format()
+        case {"type": "json_schema"}:
+            return read_format({key: value for key, value in said.items() if key != "type"})
+    return None
+
+
+def _write_format(format: Format | None, options: RequestOptions) -> Any:
+    if format is None:
+        return None
+    if format.schema is None:
+        return {"type": "json_object"}
+    said = {
+        "type": "json_schema", "name": format.name,
+        "description": format.description or None, "schema": format.schema,
+        "strict": format.strict,
+    }  # fmt: skip
+    return filled(said)
+
+
+EFFORTS = efforts("none", "minimal", "low", "medium", "high", "xhigh")
+FIELDS = (
+    Field("model", "model", TEXT),
+    Field("max_tokens", "max_output_tokens", WHOLE),
+    Field("stream", "stream", SWITCH, unsaid=False),
+    Field("temperature", "temperature", NUMBER),
+    Field("top_p", "top_p", NUMBER),
+    Field("effort", "reasoning.effort", EFFORTS),
+    Field("verbosity", "text.verbosity", TEXT),
+    Field("format", "text.format", Form(_read_format, _write_format)),
+    Field("user", "user", TEXT, most=64),
+)
 
 
 class ResponsesEncoder(Encoder):
@@ -36,6 +78,8 @@ class ResponsesEncoder(Encoder):
     name = "openai_responses"
     grammar = Grammar("[!-~]{1,64}")
     dialect = PLAIN_OBJECTS
+    fields = FIELDS
+    says_text_tools = True
     narrowed: ClassVar[Mapping[str, str]] = {}
     answerable = frozenset({APPROVAL})
     says_system_anywhere = True
@@ -43,12 +87,9 @@ class ResponsesEncoder(Encoder):
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         said = {
-            "model": self.options.model,
             "instructions": system,
             "input": self.entries(talk),
             **tools,
-            "max_output_tokens": self.options.max_tokens,
-            "stream": self.options.stream or None,
         }
         return filled(said)
 
@@ -98,6 +139,36 @@ class ResponsesEncoder(Encoder):
         said = {"type": "function", "name": name, "description": tool.description or None}
         return {**filled(said), "parameters": schema, "strict": tool.strict}
 
+    def text_tool(self, tool: Tool, name: str) -> Entry:
+        said: Entry = {"type": "custom", "name": name, "description": tool.description or None}
+        if tool.grammar is not None:
+            said["format"] = {
+                "type": "grammar", "syntax": tool.grammar.syntax,
+                "definition": tool.grammar.definition,
+            }  # fmt: skip
+        return filled(said)
+
+    def within(self, tool: Tool, entry: Entry) -> Entry:
+        if tool.namespace is None:
+            return entry
+        inner = {**entry, "name": tool.own_name} if "name" in entry else entry
+        return {
+            "type": NAMESPACE, "name": tool.namespace, "description": tool.namespace_description,
+            "tools": [inner],
+        }  # fmt: skip
+
+    def tools(self, entries: list[Entry]) -> list[Entry]:
+        """Each namespace once, with all of its tools, where its first one stood."""
+        told: list[Entry] = []
+        spaces: dict[str, Entry] = {}
+        for entry in entries:
+            if entry.get("type") != NAMESPACE or entry["name"] not in spaces:
+                told.append(entry)
+            if entry.get("type") == NAMESPACE:
+                held = spaces.setdefault(entry["name"], entry)
+                held["tools"] += entry["tools"] if held is not entry else []
+        return told
+
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         chosen = [self.chosen(t, name) for t, name in tools if t.name in choice.names]
         said: Any = choice.mode
@@ -113,7 +184,9 @@ class ResponsesEncoder(Encoder):
     def chosen(self, tool: Tool, name: str) -> Entry:
         native = tool.native.get(self.name)
         if native is None:
-            return {"type": "function", "name": name}
+            kind = "custom" if self.takes_text(tool) else "function"
+            space = {} if tool.namespace is None else {NAMESPACE: tool.namespace}
+            return {"type": kind, **space, "name": tool.own_name if space else name}
         named = ("type", "name", "server_label")
         return {key: native[key] for key in named if key in native}
 
@@ -185,7 +258,7 @@ class _Items:
         if row.ids[0][0] == "call_id":
             item |= _call_id(row, part)
         if not row.name:
-            item[row.name_field] = part.name
+            item[row.name_field] = part.name.removeprefix(f"{item.get('namespace')}__")
         item |= said
         if row.type != FUNCTION.type and row.type not in STATELESS:
             item.setdefault("status", "completed")

@@ -256,7 +256,7 @@ def is_error(item: dict[str, Any]) -> bool:
 
 
 def id_of(item: Any) -> str:
-    return str(item.get("id", "")) if isinstance(item, dict) else ""
+    return first_text(item.get("id")) or "" if isinstance(item, dict) else ""
 
 
 def is_made_of_nothing(tool: Tool, item: dict[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+import msgspec
+
 from ...encoding.messages import (
     Entry,
     Found,
@@ -21,13 +23,18 @@ from ...encoding.messages import (
     blocks_of,
     media_of,
     type_of,
+    word,
 )
 from ...encoding.pairs import UNAVAILABLE
+from ...events import ToolCall
 from ...text.written import json_text
+from ...tools import Grammar, Mode, Tool, ToolChoice
+from .encoder import NAMESPACE
 from .items import TOOLS, tools_by_type
 
 __all__ = ["MESSAGES", "ResponsesMessages"]
 
+MODES: Mapping[str, Mode] = {"auto": "auto", "none": "none", "required": "required"}
 # The item of a call -> that of its result, for calls that the client is to answer.
 CLOSED: Mapping[str, Callable[[str | None], Entry]] = {
     "function_call": lambda id: {
@@ -62,6 +69,14 @@ class ResponsesMessages(Items):
 
     unique = True
     is_usual = True
+    beside = ("instructions", "tools", "tool_choice", "parallel_tool_calls")
+    tools_at, choice_at = "tools", "tool_choice"
+    known = frozenset(
+        {"type", "role", "content", "text", "image_url", "filename", "call_id", "output",
+         "approval_request_id", "approve", "reason", "acknowledged_safety_checks"}
+    )  # fmt: skip
+    opaque = frozenset({"file_data", "tools", "execution", "caller"})
+    usual: ClassVar[Mapping[str, Any]] = {"detail": "auto", "status": "completed"}
     TYPES: ClassVar[frozenset[str]] = frozenset({"message", "reasoning", *tools_by_type(TOOLS)})
 
     def is_own(self, entry: Entry) -> bool:
@@ -74,6 +89,58 @@ class ResponsesMessages(Items):
         return isinstance(body, dict) and bool(
             body.get("previous_response_id") or body.get("conversation")
         )
+
+    # --- tools ------------------------------------------------------------------------------------
+
+    def declared(self, entry: Entry) -> Iterator[Tool]:
+        kind = entry["type"]
+        rest = {key: value for key, value in entry.items() if key != "type"}
+        if kind == "function":
+            yield self.function(rest, "parameters")
+        elif kind == "custom":
+            yield self._text_tool(rest)
+        elif kind == NAMESPACE:
+            yield from self._namespace(entry)
+        else:
+            yield self.hosted(entry)
+
+    def _text_tool(self, said: Entry) -> Tool:
+        grammar = None
+        match said.get("format"):
+            case {"type": "grammar", "syntax": str(syntax), "definition": str(text), **rest}:
+                grammar = None if rest else Grammar(syntax, text)
+        known = {"name", "description", *(["format"] if grammar else [])}
+        extra = {key: value for key, value in said.items() if key not in known}
+        name, description = said["name"], said.get("description") or ""
+        return Tool.of_text(name, description, grammar, extra={self.provider: extra})
+
+    def _namespace(self, said: Entry) -> Iterator[Tool]:
+        """Its tools, under names that begin with its own."""
+        name, description = said["name"], said.get("description") or ""
+        if not isinstance(name, str) or not name or not isinstance(description, str):
+            raise TypeError("a namespace has a name")
+        for entry in said["tools"]:
+            for tool in self.declared(entry):
+                yield msgspec.structs.replace(
+                    tool, name=_within(name, tool.name), namespace=name,
+                    namespace_description=description,
+                )  # fmt: skip
+
+    def name_of(self, call: ToolCall) -> str:
+        space = call.echo.get(NAMESPACE) if isinstance(call.echo, dict) else None
+        return _within(space, call.name)
+
+    def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
+        parallel = body.get("parallel_tool_calls") is not False
+        if said is None:
+            return None if parallel else ToolChoice(parallel=False)
+        if isinstance(said, str):
+            return ToolChoice(MODES[said], parallel=parallel)
+        if said["type"] == "allowed_tools":
+            if said["mode"] != "auto":
+                raise ValueError("a choice among some that has to be made")
+            return ToolChoice("allowed", tuple(map(_name, said["tools"])), parallel)
+        return ToolChoice("tool", (_name(said),), parallel)
 
     # --- calls and results ------------------------------------------------------------------------
 
@@ -131,9 +198,9 @@ class ResponsesMessages(Items):
     def message(self, entry: Entry, where: str) -> Iterator[Step]:
         if type_of(entry) == APPROVED:
             said = {key: entry[key] for key in ("approve", "reason") if key in entry}
-            yield ToolSaid(where, entry.get("approval_request_id"), None, said)
+            yield ToolSaid(where, word(entry.get("approval_request_id")), None, said)
         elif _is_searched(entry):
-            yield ToolSaid(where, entry.get("call_id"), None, entry.get("tools"))
+            yield ToolSaid(where, word(entry.get("call_id")), None, entry.get("tools"))
         else:
             yield from super().message(entry, where)
 
@@ -145,13 +212,38 @@ class ResponsesMessages(Items):
         return None
 
     def told(self, entry: Entry) -> Iterator[Entry]:
-        for index, item in enumerate(map(_item, entry["items"])):
-            yield {"type": "response.output_item.added", "output_index": index, "item": item}
-            for annotation in _annotations(item):
-                kind = "response.output_text.annotation.added"
-                yield {"type": kind, "output_index": index, "annotation": annotation}
-            yield {"type": "response.output_item.done", "output_index": index, "item": item}
+        yield from _told(entry["items"])
         yield {"type": "response.completed", "response": {"status": "completed", "output": []}}
+
+    def answered(self, answer: Entry) -> Iterator[Entry]:
+        yield {"type": "response.created", "response": {**answer, "output": []}}
+        yield from _told(blocks_of(answer, "output"))
+        yield {"type": f"response.{answer.get('status')}", "response": answer}
+
+
+def _told(items: list[Entry]) -> Iterator[Entry]:
+    for index, item in enumerate(map(_item, items)):
+        yield {"type": "response.output_item.added", "output_index": index, "item": item}
+        for annotation in _annotations(item):
+            kind = "response.output_text.annotation.added"
+            yield {"type": kind, "output_index": index, "annotation": annotation}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _name(said: Entry) -> str:
+    """Of a tool that is chosen; one that the provider runs is chosen by its type. Which of several
+    of a type is meant is for this wire alone."""
+    if not said.keys() <= {"type", "name", NAMESPACE}:
+        raise ValueError("a choice that only this wire has")
+    name = said.get("name") or said["type"]
+    if not isinstance(name, str):
+        raise TypeError("a name is a text")
+    return _within(said.get(NAMESPACE), name)
+
+
+def _within(space: Any, name: str) -> str:
+    """The name by which a tool of a namespace is known here."""
+    return f"{space}__{name}" if isinstance(space, str) and space else name
 
 
 def _is_remote(item: Any) -> bool:

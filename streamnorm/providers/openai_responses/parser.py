@@ -96,11 +96,11 @@ class TextPiece(Payload, tag="response.output_text.delta", tag_field="type"):
 
 
 class ArgumentsPiece(Payload, tag="response.function_call_arguments.delta", tag_field="type"):
-    sequence_number: Any = None
+    delta: str | None = None  # in the order in which most are written: it is looked for first
     item_id: str | None = None
-    output_index: int | None = None
-    delta: str | None = None
     obfuscation: Any = None
+    output_index: int | None = None
+    sequence_number: Any = None
     call_id: str | None = None
     response_id: Any = None
     agent: Any = None
@@ -363,42 +363,40 @@ class ResponsesParser(Parser):
         """As ``_arguments_piece`` and ``_text_piece`` for what goes on where the one before it was:
         written out, as a function call less per payload can be measured (``make bench``)."""
         call, item, place = self._grown, self._item, self._place
-        if call is not None and call.state is not OPEN:
-            call = None
         at, part, pieces = self._at, self._part, self._pieces
         due, self._due = self._due, _UNKNOWN  # until it is told how far this went
+        if call is None or call.state is not OPEN:
+            ordinal, fragments, item = 0, pieces, _UNKNOWN  # no piece is of that item
+        else:
+            ordinal, fragments = call.ordinal, call.fragments
         for p in map(self.decode, lines):
-            number = p.sequence_number
-            if p.stream_id is not None or number != due:
-                self._due = due
-                return p
+            if p.sequence_number != due or p.stream_id is not None:
+                break
             if type(p) is ArgumentsPiece:
                 text = p.delta
                 if (
-                    call is None
-                    or not text
-                    or p.item_id != item
+                    p.item_id != item
                     or p.output_index != place
                     or p.call_id is not None
+                    or not text
                 ):
-                    self._due = due
-                    return p
-                call.fragments.append(text)
-                out.append(ToolCallDelta(call.ordinal, text))
-            elif (
-                type(p) is TextPiece
-                and p.output_index == at
-                and p.content_index == part
-                and p.delta
-            ):
-                pieces.append(p.delta)
-                out.append(TextDelta(p.delta, at))
+                    break
+                fragments.append(text)
+                out.append(ToolCallDelta(ordinal, text))
+            elif type(p) is TextPiece and p.output_index == at and p.content_index == part:
+                text = p.delta
+                if not text:
+                    break
+                pieces.append(text)
+                out.append(TextDelta(text, at))
             else:
-                self._due = due
-                return p
-            due = number and number + 1  # some say none, some only ever 0
+                break
+            if due:  # some say none, some only ever 0
+                due += 1
+        else:
+            p = None
         self._due = due
-        return None
+        return p
 
     # --- text and reasoning ---------------------------------------------------------------------
 
@@ -673,7 +671,7 @@ class ResponsesParser(Parser):
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         index, item = payload.get("output_index"), first_text(payload.get("item_id"))
-        if not isinstance(index, int):
+        if type(index) is not int:
             index = None
             if item is None:
                 return None
@@ -720,11 +718,12 @@ class ResponsesParser(Parser):
     def _item_added(self, p: _OfItem, out: Out) -> None:
         if p.output_index is not None and p.output_index >= self._reached:
             self._reached = p.output_index + 1
-        item, _ = self.sound(p.item)
+        item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         self._speak_of(p, item)
         if tool is not None and "call" in tool.role:
-            self._call_added(tool, item, p.output_index, out)
+            self.ask_once(raw)
+            self._call_added(tool, item, raw, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
         elif isinstance(item, dict):
@@ -743,18 +742,24 @@ class ResponsesParser(Parser):
     def _told_in(self, item: dict[str, Any]) -> Texts:
         return self._thoughts if item.get("type") == "reasoning" else self._texts
 
-    def _call_added(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> None:
+    def _call_added(
+        self, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
+    ) -> None:
         name = name_of(tool, item)
         call = self._places.of_item(tool.type, item, index, name, adding=True)
         if call is not None and self._places.is_added(call):  # this very item was added before
             if self._places.is_over(call, item, index):
                 return self.scribe.note("call.start_repeated", call_id=call.id)
-            call = call if self.calls.restarts(call, call.wire_id, name, out) else None
+            again = call.state is not State.OVER  # else it is another item
+            again = again and self.calls.restarts(call, call.wire_id, name, out)
+            call = call if again else None
         if call is None:
             call = self._open_item(tool, item, index, out)
         self._places.add(call)
         self._learn(call, tool, item, index, out)
         call.echo = echo_of(item)
+        if any(item.get(field) for field in tool.said[1:]):
+            call.given = input_of(tool, item, raw) or call.given
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
 
@@ -787,6 +792,7 @@ class ResponsesParser(Parser):
     def _call_item(
         self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
     ) -> None:
+        self.ask_once(raw)
         self._learn(call, tool, item, index, out)
         is_theirs = call.kind.runs_on == "provider" and not tool.output
         call.echo = echo_of(item, is_theirs=is_theirs)
@@ -795,7 +801,7 @@ class ResponsesParser(Parser):
             self.calls.taint(call, "its input is in a field that its type does not have")
         if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
             text = ""  # no word of the wire, and something was lost
-        self.calls.settle(call, text or "", out)
+        self._restate(call, tool, item, text or "", out)
         self._grown = None
         told = call.state is State.OVER
         self._close_item(call, tool, item, out)
@@ -804,6 +810,11 @@ class ResponsesParser(Parser):
             self.calls.progress(out, call, str(item["status"]), item.get("error"))
         if tool.output and self._outputs.answer(call):
             self._tell_output(tool, item, call, out)
+
+    def _restate(self, call: Call, tool: Tool, item: dict[str, Any], text: str, out: Out) -> None:
+        """What an item says of its call. One under another id than was told may be another's."""
+        mine = identity_of(tool, item)[0] in (None, call.wire_id)
+        (self.calls.restate if mine else self.calls.settle)(call, text, out)
 
     def _close_item(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
         """An item closes its call, unless its status says that it is not all there.
@@ -912,7 +923,7 @@ class ResponsesParser(Parser):
     # --- the end --------------------------------------------------------------------------------
 
     def _over(self, p: _OfResponse, out: Out) -> None:
-        final = self._final(p.response)
+        final, output = self._final(p.response)
         self._usage = final.usage or {}
         status = STATUS[type(p)] or final.status or "completed"
         if final.status in ("failed", "cancelled", "incomplete"):
@@ -923,7 +934,7 @@ class ResponsesParser(Parser):
             raise StreamFailed(Failure("cancelled", "the response was cancelled"))
         self._complete = status == "completed"
         self._ask_whose(final.id)
-        self._reconcile(final.output or [], out)
+        self._reconcile(output, out)
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
@@ -938,14 +949,17 @@ class ResponsesParser(Parser):
             self.calls.taint_open(_ANOTHER)
             self.calls.lossy = _ANOTHER
 
-    def _final(self, raw: Raw) -> _Final:
+    def _final(self, raw: Raw) -> tuple[_Final, list[tuple[Any, bytes]]]:
+        """The last response, and its items: what each says, and its text."""
         said, data = self.sound(raw)
         try:
-            return decoded(data, _as_final)
+            final = decoded(data, _as_final)
         except msgspec.ValidationError:
             self.scribe.note("wire.field_odd", where="response")
             status = said.get("status") if isinstance(said, dict) else None
-            return _Final(status=first_text(status))
+            return _Final(status=first_text(status)), []
+        texts = map(bytes, final.output or ())
+        return final, list(zip(items_of(said.get("output")), texts, strict=True))
 
     def _why_over(self, status: str, details: Any) -> tuple[FinishReason, str]:
         if status == "completed":
@@ -953,16 +967,15 @@ class ResponsesParser(Parser):
         raw = first_text(details.get("reason") if isinstance(details, dict) else None) or status
         return self.finish_reason(raw), raw
 
-    def _reconcile(self, output: list[Raw], out: Out) -> None:
+    def _reconcile(self, output: list[tuple[Any, bytes]], out: Out) -> None:
         """The final response says everything once more; what was never heard is told now.
 
         An empty list takes nothing back, as real servers send it; one without a call does.
         """
-        named: set[int] = set()
-        items = [self.sound(raw) for raw in output]
-        news = items[self._before :]
+        named, heard = set[int](), len(self.calls.all)
+        news = output[self._before :]
         spare = sum(any(_message_texts(item)) for item, _ in news) - self._texts.places()
-        for index, (item, data) in enumerate(items):
+        for index, (item, data) in enumerate(output):
             tool = self._tool_of(item)
             if index < self._before and not self._began_here(tool, item, index):
                 self._recall(tool, item)
@@ -974,7 +987,7 @@ class ResponsesParser(Parser):
             elif not self._output_copied(item):
                 self._output_item(tool, item, out)
         self.calls.lossy = ""  # of the whole response: it cannot be said whose it was
-        for call in self.calls.all if output else ():
+        for call in self.calls.all[:heard] if output else ():
             if call.ordinal not in named:
                 self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final response has no such call", out)
@@ -1008,7 +1021,7 @@ class ResponsesParser(Parser):
             call.agent = _named(item.get("agent"))
         if call.state is State.OVER:
             self._learn(call, tool, item, None, out)
-            self.calls.settle(call, input_of(tool, item, raw) or "", out)
+            self._restate(call, tool, item, input_of(tool, item, raw) or "", out)
         else:
             self._call_item(call, tool, item, raw, None, out)
         return call.ordinal

@@ -8,7 +8,7 @@ opened and nothing is told here; calls of which nobody can know whose a piece is
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,7 +33,7 @@ class Places:
         self._placed: dict[int, int | None] = {}  # the place of calls that have one, or an item
         self._added: set[int] = set()  # calls whose item was added
         self._homes: dict[str, int | None] = {}  # item id -> output index, of what is no tool
-        self._alike: dict[tuple[str, str, str], list[Call]] = {}  # at the end, what was told
+        self._alike: dict[tuple[str, str, str], deque[Call]] = {}  # at the end, what was told
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -192,17 +192,19 @@ class Places:
     def has_item(self, type_: str, item: dict[str, Any], index: int) -> bool:
         """Was anything heard of this very item, by its id, its call's id or its place?"""
         call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
-        by_id = self._by_call_id(call_id, type_) or self._by_item.get((type_, item_id or ""))
-        return by_id is not None or index in self._by_output[type_]
+        by_item = (type_, item_id or "") in self._by_item or index in self._by_output[type_]
+        return by_item or self._by_call_id(call_id, type_) is not None
 
     def told_alike(self, type_: str, name: str, text: str, named: set[int]) -> Call | None:
         """Ids may differ at the end: one that was told, says the same, and is not there otherwise."""
         if not self._alike:
             for call in self._calls.all:
                 key = self._types[call.ordinal], call.name, _compact(call.raw)
-                self._alike.setdefault(key, []).append(call)
-        alike = self._alike.get((type_, name, _compact(text)), [])
-        return next((call for call in alike if call.ordinal not in named), None)
+                self._alike.setdefault(key, deque()).append(call)
+        alike = self._alike.get((type_, name, _compact(text)), deque())
+        while alike and alike[0].ordinal in named:
+            alike.popleft()  # for good: ``named`` only grows
+        return alike[0] if alike else None
 
     def _nameless(self, type_: str) -> Call | None:
         """The one call of this type of which something came before its item did."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ...encoding.steps import Call, Error, Result, Show
 from ...encoding.teller import Asked, Json, Talker, Told, fragments
 from ...text.written import in_base64, json_text, sse
+from .socket import only_prepares
 
 __all__ = ["SCRIPT", "Responses"]
 
@@ -142,7 +143,7 @@ class Responses(Talker):
     @classmethod
     def asked(cls, said: Json) -> Asked:
         what = _SAID.get(str(said.get("type")), "")
-        if what == "ask" and _only_prepares(said):
+        if what == "ask" and only_prepares(said):
             what = "prepare"
         answer = said.get("previous_response_id" if what == "steer" else "response_id")
         return Asked(what, said.get("stream_id"), answer)
@@ -228,13 +229,6 @@ class Responses(Talker):
             "output_tokens_details": {"reasoning_tokens": used.reasoning},
             "total_tokens": used.input + used.output,
         }
-
-
-def _only_prepares(said: Json) -> bool:
-    """Is the state of a request made ready, or its cache, without output of the model?"""
-    cache = said.get("prompt_cache_options")
-    warms = isinstance(cache, dict) and cache.get("prewarm") is True
-    return warms or said.get("generate") is False
 
 
 SCRIPT = Responses

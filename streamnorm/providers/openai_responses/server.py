@@ -10,14 +10,16 @@ its id from ``added`` to ``done``: reasoning of this very wire, whose id comes l
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from ...encoding.encoder import Called, Options, Said
-from ...encoding.server import Server, Serving
+from ...encoding.server import Body, Server, ServerOptions, Serving
 from ...events import Failed, Finish, Media, ProviderToolResult, ReasoningDelta, TextDelta, ToolCall
-from ...text.written import in_base64, sse
+from ...text.written import in_base64
+from ..openai_chat.server import error, error_type
 from .encoder import ResponsesEncoder
 from .items import PICTURES
+from .socket import ResponsesSocket
 
 __all__ = ["SERVER", "ResponsesServer"]
 
@@ -61,6 +63,23 @@ FORMS = {
 }  # fmt: skip
 
 
+class _CallForm(NamedTuple):
+    """How an item that calls a tool says its input."""
+
+    type: str
+    prefix: str
+    kind: str
+    input: str
+    empty: str
+
+
+# JSON, or (True) plain text.
+CALLS = {
+    False: _CallForm("function_call", "fc", "response.function_call_arguments", "arguments", "{}"),
+    True: _CallForm("custom_tool_call", "ctc", "response.custom_tool_call_input", "input", ""),
+}
+
+
 class _Telling(NamedTuple):
     """An item whose text is being told."""
 
@@ -75,9 +94,12 @@ class ResponsesServer(Server):
     """One Responses stream."""
 
     name = "openai_responses"
+    takes_texts = True
+    id_prefix = "resp_"
+    socket = ResponsesSocket
 
-    def __init__(self, *, whole: bool = False) -> None:
-        super().__init__(whole=whole)
+    def __init__(self, **options: Unpack[ServerOptions]) -> None:
+        super().__init__(**options)
         self._number = 0
         self._next = 0
         self._telling: _Telling | None = None
@@ -90,6 +112,9 @@ class ResponsesServer(Server):
         response = self._response("in_progress")
         yield self._event("response.created", response=response)
         yield self._event("response.in_progress", response=response)
+
+    def keep_alive(self) -> bytes:
+        return self._event("keepalive")
 
     # --- text and reasoning -----------------------------------------------------------------------
 
@@ -145,13 +170,33 @@ class ResponsesServer(Server):
 
     def _end_text(self) -> Iterable[bytes]:
         """What is being told ends, and so does reasoning whose item never came."""
-        yield from self._end_telling()
+        thought = self._run is not None and self._run[0] is ReasoningDelta
+        if self._telling is not None and thought:
+            kept = {"encrypted_content": self.envelope(reasoning=True)}
+            yield from self._end_telling(more=kept)
+        else:
+            yield from self._end_telling()
+            if envelope := self.envelope(reasoning=thought and bool(self._sealing)):
+                yield from self._opaque(envelope)
         held, self._thoughts = self._thoughts, []
         for part, text in held:
             yield from self._say("reasoning", part, text)
         yield from self._end_telling()
 
-    def _end_telling(self, item: dict[str, Any] | None = None) -> Iterable[bytes]:
+    run_ended = _end_text
+
+    def _opaque(self, envelope: str) -> Iterable[bytes]:
+        """An item that only brings what another provider wants back."""
+        at = self._place()
+        item = {
+            "id": f"rs_{at}", "type": "reasoning", "summary": [], "encrypted_content": envelope,
+        }  # fmt: skip
+        yield self._event("response.output_item.added", output_index=at, item=item)
+        yield self._done(at, item)
+
+    def _end_telling(
+        self, item: dict[str, Any] | None = None, more: dict[str, Any] | None = None
+    ) -> Iterable[bytes]:
         told, self._telling = self._telling, None
         if told is None:
             return
@@ -161,7 +206,7 @@ class ResponsesServer(Server):
         yield self._event(f"{form.part_kind}.done", **_where(told), part=part)
         done = {
             "id": told.id, **form.item, form.within: [part], "status": "completed",
-            **_said_by(told.key[2]),
+            **_said_by(told.key[2]), **(more or {}),
         }  # fmt: skip
         yield self._done(told.at, {**(item or done), "id": told.id})
 
@@ -185,29 +230,61 @@ class ResponsesServer(Server):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def call_opened(self, id: str, name: str, family: str) -> tuple[int, Iterable[bytes]]:
-        ended = [*self._end_text()]
-        index = self._place()
+    def call_opened(self, call: Serving) -> Iterable[bytes]:
+        yield from self._end_text()
+        call.place = index = self._place()
+        form = CALLS[call.text]
         item = {
-            "id": f"fc_{index}", "type": "function_call", "status": "in_progress", "arguments": "",
-            "call_id": id, "name": name, **_said_by(self.agent),
+            "id": f"{form.prefix}_{index}", "type": form.type, "status": "in_progress",
+            form.input: "", "call_id": call.id, "name": call.name, **_said_by(self.agent),
         }  # fmt: skip
+        if call.namespace is not None:
+            item["namespace"] = call.namespace
         self._calls_open[index] = item
-        added = self._event("response.output_item.added", output_index=index, item=item)
-        return index, (*ended, added)
+        yield self._event("response.output_item.added", output_index=index, item=item)
 
     def fragment(self, call: Serving, text: str) -> Iterable[bytes]:
-        kind = "response.function_call_arguments.delta"
-        return (self._event(kind, item_id=f"fc_{call.place}", output_index=call.place, delta=text),)
+        form = CALLS[call.text]
+        return (self._event(f"{form.kind}.delta", **self._where_of(call), delta=text),)
 
     def call_closed(self, call: Serving) -> Iterable[bytes]:
+        form, where = CALLS[call.text], self._where_of(call)
         item = self._calls_open.pop(call.place)
-        text = call.sent or "{}"
-        yield self._event(
-            "response.function_call_arguments.done", item_id=item["id"], output_index=call.place,
-            name=call.name, arguments=text,
-        )  # fmt: skip
-        yield self._done(call.place, {**item, "status": "completed", "arguments": text})
+        said = {form.input: call.sent or form.empty}
+        named = {} if call.text else {"name": call.name}
+        yield self._event(f"{form.kind}.done", **where, **named, **said)
+        yield self._done(call.place, {**item, "status": "completed", **said})
+
+    def _where_of(self, call: Serving) -> dict[str, Any]:
+        return {"item_id": self._calls_open[call.place]["id"], "output_index": call.place}
+
+    def adopted(self, said: list[Body], calls: dict[str, Serving]) -> None:
+        """Items that are done are those of the final response as they were told."""
+        self._number, self._next, self._thoughts = 0, 0, []
+        self._output, self._calls_open = {}, {}
+        texts: dict[int, str] = {}  # the items of texts that are open: place and id
+        for payload in said:
+            kind, at, item = (payload.get(key) for key in ("type", "output_index", "item"))
+            if isinstance(number := payload.get("sequence_number"), int):
+                self._number = number + 1
+            if not isinstance(at, int) or not isinstance(item, dict):
+                continue
+            self._next = max(self._next, at + 1)
+            call = calls.get(str(item.get("call_id")))
+            if kind == "response.output_item.done":
+                texts.pop(at, None)
+                self._calls_open.pop(at, None)
+                self._output[at] = item
+            elif kind == "response.output_item.added" and call is not None:
+                call.place = at
+                prefix = CALLS[call.text].prefix
+                self._calls_open[at] = {**item, "id": str(item.get("id") or f"{prefix}_{at}")}
+            elif kind == "response.output_item.added":
+                texts[at] = str(item.get("id"))
+        told, self._telling = self._telling, None
+        if told is not None and texts:
+            at, id = texts.popitem()
+            self._telling = told._replace(at=at, id=id)
 
     def hosted_call(self, call: ToolCall) -> Iterable[bytes]:
         """An item of this wire's own; one that brings its result comes with that."""
@@ -241,12 +318,28 @@ class ResponsesServer(Server):
         else:
             yield self._event("response.completed", response=self._response("completed"))
 
-    def failed(self, message: str, failure: Failed | None) -> Iterable[bytes]:
+    def failed(self, failure: Failed) -> Iterable[bytes]:
         yield from self._end_text()
-        code = failure.code if failure is not None else None
         response = self._response("failed")
-        response["error"] = {"code": code or "server_error", "message": message}
+        response["error"] = {"code": failure.code or "server_error", "message": failure.error}
         yield self._event("response.failed", response=response)
+
+    @classmethod
+    def gives_back(cls, body: dict[str, Any]) -> bool:
+        """One that lets the provider keep its answers sends back no reasoning, unless it asks for it."""
+        include = body.get("include")
+        asks = isinstance(include, list) and "reasoning.encrypted_content" in include
+        return asks or body.get("store") is False
+
+    def counted_from(self, number: int) -> None:
+        self._number = number
+
+    def gathered(self, said: list[Body]) -> Body:
+        response: Body = said[-1]["response"]
+        return response
+
+    def error_body(self, status: int, message: str, code: str | None) -> Body:
+        return error(error_type(status), message, code)
 
     # --- small helpers ----------------------------------------------------------------------------
 
@@ -260,11 +353,11 @@ class ResponsesServer(Server):
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         number, self._number = self._number, self._number + 1
-        return sse({"type": kind, "sequence_number": number, **fields}, kind)
+        return self.say({"type": kind, "sequence_number": number, **fields}, kind)
 
     def _response(self, status: str) -> dict[str, Any]:
         return {
-            "id": self.response_id, "object": "response", "created_at": 0, "status": status,
+            "id": self.response_id, "object": "response", "created_at": self.created, "status": status,
             "model": self.model, "output": [self._output[at] for at in sorted(self._output)],
             "error": None, "incomplete_details": None, "instructions": None, "metadata": {},
             "parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto",

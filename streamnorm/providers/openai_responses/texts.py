@@ -74,7 +74,7 @@ class Texts:
         self._strays.pop(part, None)
         self._done[part] = _mark(text)
         missing = text[len(told) :]
-        self._owed[part] = missing = missing[self._told_astray(missing) :]
+        self._owed[part] = missing = missing[self._told_astray(part, missing) :]
         return missing
 
     def _is_of_a_sibling(self, part: Part, text: str) -> bool:
@@ -87,14 +87,17 @@ class Texts:
                 return True
         return False
 
-    def _told_astray(self, missing: str) -> int:
-        """How much of what is missing here was told in a place where no item is."""
-        for part in islice(self._strays, MOST_STRAYS):
-            told = "".join(self._pieces[part])
-            if part[0] not in self._homes and told and missing.startswith(told):
+    def _told_astray(self, whole: Part, missing: str) -> int:
+        """How much of what is missing here was told in a place where no item is, or in another part of
+        the item that was not restated."""
+        astray = [part for part in islice(self._strays, MOST_STRAYS) if part[0] not in self._homes]
+        others = islice(self._outputs.get(whole[0], ()), MOST_STRAYS) if missing else ()
+        for part in (*astray, *((whole[0], at) for at in others)):
+            told = "".join(self._pieces.get(part, ()))
+            if told and missing.startswith(told):
                 self._scribe.note("wire.text_mismatch")
                 self._pieces[part] = []
-                del self._strays[part]
+                self._strays.pop(part, None)
                 return len(told)
         return 0
 

@@ -22,5 +22,6 @@ PROVIDER = Provider(
     demo="text_only",
     parser=f"{__name__}.parser",
     encoder=f"{__name__}.encoder",
+    messages=f"{__name__}.messages",
     script=f"{__name__}.script",
 )

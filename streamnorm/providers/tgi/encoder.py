@@ -14,7 +14,9 @@ from typing import Any
 
 from ...conversation import Text
 from ...encoding.encoder import Body, Called, Encoder, Entry, Said
+from ...encoding.fields import NUMBER, TEXTS, WHOLE, Field, Form, nameless
 from ...encoding.ids import Grammar
+from ...options import Format, RequestOptions
 from ...text.written import data_uri
 from ...tools import File, Tool, ToolChoice
 
@@ -24,19 +26,46 @@ SYSTEM, USER, ASSISTANT = "System", "User", "Assistant"
 ELSEWHERE = "ask the same server at /v1/chat/completions, as openai_chat"
 
 
+# --- how to answer --------------------------------------------------------------------------------
+
+
+def _read_grammar(said: Any) -> Format | None:
+    match said:
+        case {"type": "json", "value": dict(schema), **rest} if not rest:
+            return Format(schema)
+    return None
+
+
+def _write_grammar(format: Format | None, options: RequestOptions) -> Any:
+    if format is None or format.schema is None:
+        return None
+    return nameless({"type": "json", "value": format.schema}, format)
+
+
+FIELDS = (
+    Field("max_tokens", "parameters.max_new_tokens", WHOLE),
+    Field("temperature", "parameters.temperature", NUMBER),
+    Field("top_p", "parameters.top_p", NUMBER),
+    Field("top_k", "parameters.top_k", WHOLE),
+    Field("stop", "parameters.stop", TEXTS),
+    Field("seed", "parameters.seed", WHOLE),
+    Field("frequency_penalty", "parameters.frequency_penalty", NUMBER),
+    Field("format", "parameters.grammar", Form(_read_grammar, _write_grammar)),
+)
+
+
 class TgiEncoder(Encoder):
     """One request to /generate_stream."""
 
     name = "tgi"
     grammar = Grammar("[!-~]{1,128}", needed=False)
+    fields = FIELDS
     narrowed = {"allowed": "auto", "none": "nothing"}
     says_system_anywhere = True
 
     def body(self, talk: list[Said], system: str | None, tools: Body) -> Body:
         opening = [{SYSTEM: system}] if system else []
-        parameters: Body = {"details": True, "return_full_text": False}
-        if self.options.max_tokens is not None:
-            parameters["max_new_tokens"] = self.options.max_tokens
+        parameters = {"details": True, "return_full_text": False}
         return {"inputs": _prompt([*opening, *self.entries(talk)]), "parameters": parameters}
 
     def system(self, said: Said) -> list[Entry]:

@@ -63,9 +63,10 @@ def place_of(said: dict[str, Any]) -> int | None:
 
 
 def kind_of(payload: Payload, field: str = "type") -> str:
-    """Its ``type``; the name of the event where that is missing."""
+    """Its ``type``; the name of the event where that is missing, or null."""
     said = payload.value
-    kind = said.get(field, payload.event) if isinstance(said, dict) else ""
+    kind = said.get(field) if isinstance(said, dict) else ""
+    kind = payload.event if kind is None else kind
     return kind if isinstance(kind, str) else ""
 
 

@@ -102,6 +102,11 @@ class Pieces(Places):
         if not whole or all(copy.given == whole for copy in copies):
             super().tell(call)
 
+    def say(self, call: Open, arguments: dict[str, Any]) -> None:
+        """Nothing is no word against a copy that says something."""
+        if arguments or not any(copy.given for copy in self.copies.get(call.id or "", [])):
+            super().say(call, arguments)
+
     def by_copies(self) -> None:
         """What was not told by its pieces may be told by its copy, if all of them say the same."""
         for call in self.all:

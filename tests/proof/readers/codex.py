@@ -57,7 +57,7 @@ def read(body: bytes) -> Reading:
                 turn.over()
             turn = Turn(reading)
             reading.ended = {"turn.completed": "normal"}.get(kind, "failed")
-        elif kind == "turn_context" and not (turn.id and turn.id == turn_in(inner)):
+        elif kind == "turn_context" and not turn.goes_on(turn_in(inner)):
             if not turn.tasked and turn.number:  # only the next one tells that it has ended
                 turn.over()
             turn = Turn(reading)
@@ -88,6 +88,10 @@ class Turn:
         self.items.reading.calls, self.items.reading.also = reading.calls, reading.also
         self.number = 0  # of items in a rollout
         self.tasked, self.id = False, ""
+
+    def goes_on(self, id: str) -> bool:
+        """Is what says this id, or none, of this turn? One without a task says by none that it is over."""
+        return (self.tasked and not id) or bool(self.id and self.id == id)
 
     def item(self, what: str, item: Any) -> None:
         kind = text_in(item.get("type")) if isinstance(item, dict) else ""

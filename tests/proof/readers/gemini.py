@@ -101,12 +101,14 @@ class Candidate:
         self.going_on: list[Open] = []
         self.empty: list[Heard] = []
         self.words: list[str] = []
+        self.before: list[Heard] = []  # what chunks before this one have told
 
     def taint(self) -> None:
         for call in self.going_on:
             call.tainted = True
 
     def hear(self, entry: dict[str, Any]) -> None:
+        self.before = [*self.reading.calls, *self.empty]
         content = entry.get("content")
         parts = content.get("parts") if isinstance(content, dict) else content
         parts = [parts] if isinstance(parts, dict) else parts
@@ -143,6 +145,8 @@ class Candidate:
         id = id_in(said.get("id"))
         ids = frozenset({id} if id else ())
         heard = Heard(id or None, name, arguments, runs_on, self.number, ids)
+        if id and heard in self.before:
+            return  # said once more
         (self.reading.calls if stated else self.empty).append(heard)
 
     def whole(self, said: dict[str, Any], name: str, runs_on: str) -> None:
@@ -215,7 +219,8 @@ class Candidate:
                 call.tainted = True
 
     def close(self, call: Open) -> None:
-        if call.tainted:
+        again = any(call.id and heard.id == call.id for heard in self.reading.calls)
+        if call.tainted or again:
             return
         try:
             arguments = built(call.state["values"])
@@ -245,7 +250,7 @@ def value_in(piece: Any) -> tuple[tuple[Any, ...], Any]:
         "stringValue": isinstance(value, str),
         "numberValue": isinstance(value, int | float) and not isinstance(value, bool),
         "boolValue": isinstance(value, bool),
-        "nullValue": True,
+        "nullValue": value in (None, "NULL_VALUE", 0) and value is not False,
     }
     if not fits.get(kind, value is not None):
         raise Conflict

@@ -47,7 +47,7 @@ def read(body: bytes) -> Reading:
         elif kind == "step.delta":
             hear_delta(steps, place, said.get("delta"))
         elif kind == "step.stop":
-            if carries_text(said.get("delta")):
+            if carries_text(said.get("delta")) or text_in(said.get("status")) in FAILING | KNOWN:
                 steps.lost(place)
             steps.stop(place)
         elif kind == "error":
@@ -60,7 +60,7 @@ def read(body: bytes) -> Reading:
                 restated(steps, inner.get("steps"))
             word = said.get("status") if kind.endswith("update") else inner.get("status")
             word = text_in(word) or ("completed" if kind.endswith("completed") else "")
-            if status not in FAILING and word not in GOING_ON:
+            if (not status or status in NORMAL) and word not in GOING_ON:
                 status = word
             if inner.get("errors"):
                 status = "failed"

@@ -41,6 +41,9 @@ def read(body: bytes) -> Reading:
         if payload.word or payload.error or failure_in(said, kind, payload.event):
             entries.reading.ended = "failed"
             break
+        if not isinstance(said, dict) and is_end(payload.rough):
+            entries.end()  # whatever is damaged in it, it is that
+            break
         if not isinstance(said, dict):
             entries.unread(payload)
         elif kind == PIECE:
@@ -63,6 +66,10 @@ def read(body: bytes) -> Reading:
         elif kind != "message.output.delta":
             entries.unknown(said)
     return entries.reading
+
+
+def is_end(rough: Any) -> bool:
+    return isinstance(rough, dict) and rough.get("type") == "conversation.response.done"
 
 
 def failure_in(said: Any, kind: str, event: str) -> bool:

@@ -17,6 +17,7 @@ FUNCTION_FIELDS = {"name", "arguments", "index", "description"}
 
 def read(body: bytes) -> Reading:
     reading, empty = Reading(), list[Heard]()
+    before: list[Heard] = []
     for payload in lines(body):
         said = payload.value
         if payload.rough:
@@ -28,8 +29,9 @@ def read(body: bytes) -> Reading:
             break
         for entry in entries_in(said):
             heard, stated = call_in(entry)
-            if heard is not None:
+            if heard is not None and not (heard.id and heard in before):  # or it is said once more
                 (reading.calls if stated else empty).append(heard)
+        before = [*reading.calls, *empty]
         if said.get("done") is True and not isinstance(
             said, Twice
         ):  # who says it twice, says nothing
@@ -44,8 +46,10 @@ def read(body: bytes) -> Reading:
 
 
 def entries_in(said: dict[str, Any]) -> list[Any]:
-    message = said.get("message") if said.get("message") is not None else said
+    """Those of its message; where that has none, those that stand beside it."""
+    message = said.get("message")
     entries = message.get("tool_calls") if isinstance(message, dict) else None
+    entries = entries or said.get("tool_calls")
     entries = [entries] if isinstance(entries, dict) else entries
     return entries if isinstance(entries, list) else []
 

@@ -123,6 +123,7 @@ class Choice:
         self.by_index: dict[int, Open] = {}
         self.row: list[Open] = []
         self.legacy: Open | None = None
+        self.cut = False
 
     def taint(self) -> None:
         for call in self.calls:
@@ -172,6 +173,8 @@ class Choice:
             call.ids.add(id)
             call.id = call.id or id
         self.touch(call)
+        if id and name and not name.startswith(call.name):  # pieces of a name say no id
+            call.tainted = True
         self.name(call, name)
         if function is not None and text_tool is (call.key is None):
             call.tainted = True  # text of a function in a text tool, or the other way round
@@ -253,7 +256,10 @@ class Choice:
         self.fragment(self.legacy, function, said.get("arguments"))
 
     def end(self, reading: Reading, how: str) -> None:
-        """A finish: whole objects count with any known word, the rest only with a normal one."""
+        """A finish: whole objects count with any known word, the rest only with a normal one, and not
+        after one that is not."""
+        self.cut |= how == "length"
+        how = "length" if self.cut and how == "normal" else how
         if reading.ended == "cut" or (reading.ended != "failed" and how != "done"):
             reading.ended = how
         if any(call.fragments and not call.name and not call.closed for call in self.calls):

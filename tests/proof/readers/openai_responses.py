@@ -233,6 +233,8 @@ class Items:
             own = text_in(item.get("call_id")) in ("", held.state["call_id"])
             if same and own and held.state["place"] == place and held.state.get("told"):
                 return None  # one item in one place is one call, however often it is said
+        if held is not None and done and not snapshot and self.is_another(held, item):
+            held.tainted = held.closed = True
         if held is None or (not done and held.fragments) or (held.closed and not snapshot):
             if held is not None and not held.closed:
                 held.tainted = held.closed = True  # added again: the first was given up
@@ -243,6 +245,16 @@ class Items:
         if done and not call.closed:
             self.close(call, item)
         return None
+
+    def is_another(self, held: Open, item: dict[str, Any]) -> bool:
+        """By both its ids and its name: an item that was never added, in the place of one that was."""
+        tool, state = self.tools[held.state["type"]], held.state
+        pairs = [
+            (state["item_id"], text_in(item.get("id"))),
+            (state["call_id"], text_in(item.get("call_id"))),
+            (held.name, tool.name or name_in(item.get(tool.name_field))),
+        ]
+        return all(one and other and one != other for one, other in pairs)
 
     def name(self, call: Open, name: str) -> None:
         """The last one counts; that it had another before is another honest reading."""

@@ -65,6 +65,9 @@ class Places:
             held.tainted = True  # begun again before it was stopped: the first was given up
             if call is not None and held.text:
                 call.unsure = True  # what came until now may have been its text
+        elif held is not None and call is not None and call.id and call.id == held.id:
+            # said once more: it is one call, the one that was told if that was
+            (call if held.state.get("told") else held).tainted = True
         self.at[place] = call
         if call is not None:
             self.all.append(call)
@@ -114,7 +117,9 @@ class Places:
         self.reading.also += call.under_other_names(arguments)
 
     def end(self, how: str) -> None:
-        """The turn ended: calls without text count, and whole ones that were not stopped."""
+        """The turn ended: calls without text count, and whole ones that were not stopped. An end that is
+        not normal stands, whatever is said after it."""
+        how = self.reading.ended if self.reading.ended in ("length", "other") else how
         self.reading.ended = how
         for call in self.all:
             if call.state or call.tainted or not call.name:

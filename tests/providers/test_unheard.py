@@ -1,0 +1,216 @@
+"""What nobody can read in the midst of a call: small streams in, whether its call is told out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamnorm import BrokenToolCall, Normalizer, ToolCall
+from tests.proof.finds import (
+    CREATED,
+    DONE,
+    END,
+    METADATA,
+    aws_stop,
+    bedrock,
+    body_of,
+    chat,
+    cohere,
+    cohere_end,
+    cohere_start,
+    delta,
+    entry,
+    function,
+    interaction,
+    named,
+    over,
+    part,
+    reason,
+    start,
+    step,
+    step_start,
+    stop,
+    use,
+)
+
+WHOLE = '{"to":"me"}'
+FIRST, REST = '{"to":"m', 'e"}'
+
+
+def heard(wire: str, *payloads: Any) -> tuple[list[str], dict[str, int]]:
+    """Of each call its arguments, or why it is broken; and the notes."""
+    pipe = Normalizer(wire, seed="tests")
+    events = pipe.feed(body_of((wire, payloads))) + pipe.close()
+    ended = [e for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    return [e.raw if isinstance(e, ToolCall) else e.reason for e in ended], dict(pipe.notes)
+
+
+def told(wire: str, *payloads: Any) -> list[str]:
+    return heard(wire, *payloads)[0]
+
+
+def input_of(text: str) -> Any:
+    return bedrock("contentBlockDelta", delta={"toolUse": {"input": text}})
+
+
+def arguments(text: str) -> Any:
+    return step("delta", delta={"type": "arguments_delta", "arguments": text})
+
+
+# Wires on which nothing states a text again -> what comes before the payload, and behind it.
+MIDST: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    "anthropic": ((start(), delta(FIRST)), (delta(REST), stop(), reason(), END)),
+    "openai_chat": ((chat(named(FIRST)),), (chat(entry(REST)), chat(finish="stop"), DONE)),
+    "cohere": (
+        (cohere_start(FIRST),),
+        (cohere("delta", {"function": {"arguments": REST}}), cohere("end"), cohere_end("TOOL_CALL")),
+    ),
+    "bedrock": (
+        (use(), input_of(FIRST)),
+        (input_of(REST), bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA),
+    ),
+    "gemini_interactions": (
+        (step_start(), arguments(FIRST)), (arguments(REST), step("stop"), interaction("completed")),
+    ),
+}  # fmt: skip
+
+
+def new(wire: str, kind: str = "new.thing", **fields: Any) -> dict[str, Any]:
+    """A payload of a kind that this wire does not have."""
+    return {{"bedrock": "", "gemini_interactions": "event_type"}.get(wire, "type"): kind, **fields}
+
+
+def in_the_midst(wire: str, odd: Any) -> list[str]:
+    before, behind = MIDST[wire]
+    return told(wire, *before, odd, *behind)
+
+
+# --- kinds that nobody knows ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", MIDST)
+@pytest.mark.parametrize("fields", [{"x": "y"}, {"x": ["y"]}, {"x": {"z": {"of": "y"}}}])
+def test_a_new_kind_that_brings_a_text_breaks_the_call_that_goes_on(wire: str, fields: Any):
+    assert in_the_midst(wire, new(wire, **fields)) == ["conflict"]
+
+
+@pytest.mark.parametrize("wire", MIDST)
+@pytest.mark.parametrize(
+    "fields", [{}, {"x": 1}, {"x": {"y": [2, None, ""]}}, {"new_type": "y"}, {"x": "new.thing"}]
+)
+def test_a_new_kind_that_brings_no_text_is_no_loss(wire: str, fields: Any):
+    assert in_the_midst(wire, new(wire, **fields)) == [WHOLE]
+
+
+@pytest.mark.parametrize("wire", MIDST)
+@pytest.mark.parametrize("kind", ["ping.new", "keep-alive", "keepalive", "Heartbeat"])
+def test_a_sign_of_life_is_no_loss_whatever_it_says(wire: str, kind: str):
+    if wire == "bedrock":
+        assert in_the_midst(wire, {"": kind, "at": "12:00"}) == [WHOLE]
+    else:
+        assert in_the_midst(wire, new(wire, kind, at="12:00")) == [WHOLE]
+
+
+def test_what_a_new_kind_says_in_a_field_that_the_wire_has_is_what_it_is_there():
+    assert in_the_midst("openai_chat", new("openai_chat", model="m")) == [WHOLE]
+    assert in_the_midst("bedrock", {"": "newThing", "p": "abcd"}) == [WHOLE]
+    assert in_the_midst("anthropic", new("anthropic", delta="x")) == ["conflict"]
+
+
+def test_a_new_kind_is_no_loss_for_calls_that_cannot_go_on():
+    odd = {"type": "new.thing", "x": "y"}
+    assert told("openai_chat", chat(named(WHOLE)), odd, chat(finish="stop"), DONE) == [WHOLE]
+    assert told("anthropic", start(), stop(), odd, reason(), END) == [""]
+    assert told("anthropic", odd, start(), stop(), reason(), END) == [""]
+
+
+def test_a_copy_of_the_whole_text_takes_the_doubt_of_a_new_kind_away():
+    odd = {"type": "response.new.thing", "x": "y"}
+    assert told("openai_responses", CREATED, function("added", ""), odd, function("done", WHOLE),
+                over()) == [WHOLE]  # fmt: skip
+
+
+# --- events without data ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "fate"), [(b"content_block_delta", "conflict"), (b"ping", WHOLE), (b"new", WHOLE)]
+)
+def test_an_event_that_has_lost_its_data_breaks_the_call_that_goes_on(event: bytes, fate: str):
+    before, behind = MIDST["anthropic"]
+    calls, notes = heard("anthropic", *before, b"event: " + event + b"\n\n", *behind)
+    assert (calls, notes["wire.no_data"]) == ([fate], 1)
+
+
+# --- fields said twice ------------------------------------------------------------------------------
+
+
+def block(fields: str) -> bytes:
+    said = '{"type":"content_block_start","index":0,"content_block":{"type":"tool_use",%s}}'
+    return b"data: " + (said % fields).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "fate"),
+    [
+        ('"id":"A","id":"B","name":"pay"', "conflict"),
+        ('"id":"A","name":"pay","name":"rob"', "conflict"),
+        ('"id":"A","id":"A","name":"pay"', WHOLE),
+    ],
+)
+def test_a_block_that_says_a_field_twice_and_differently_begins_no_call(fields: str, fate: str):
+    assert told("anthropic", block(fields), delta(WHOLE), stop(), reason(), END) == [fate]
+
+
+def item(kind: str, text: str) -> bytes:
+    said = (
+        '{"type":"response.output_item.%s","output_index":0,"item":{"type":"function_call",'
+        '"id":"it_1","call_id":"A","name":"pay","arguments":"{}","arguments":%s}}'
+    )
+    return b"data: " + (said % (kind, text)).encode() + b"\n\n"
+
+
+def test_an_item_that_says_a_field_twice_and_differently_states_nothing():
+    text = '"{\\"to\\":\\"me\\"}"'
+    begun = function("added", "")
+    assert told("openai_responses", CREATED, begun, item("done", text), over()) == ["conflict"]
+    assert told("openai_responses", CREATED, item("added", text), over()) == ["conflict"]
+    assert told("openai_responses", CREATED, begun, item("done", '"{}"'), over()) == ["{}"]
+
+
+def test_an_unusual_payload_that_says_a_field_twice_breaks_its_call():
+    said = (
+        b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"A","extra_content":1,'
+        b'"function":{"name":"pay","arguments":"{}","arguments":"{\\"a\\":1}"}}]}}]}\n\n'
+    )
+    assert told("openai_chat", said, chat(finish="stop"), DONE) == ["conflict"]
+
+
+# --- two calls in one part --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("beside", "also"),
+    [
+        ({"executableCode": {"language": "PYTHON", "code": "x"}}, "x"),
+        ({"toolCall": {"toolType": "SEARCH", "args": {"q": 1}}}, '{"q":1}'),
+    ],
+)
+def test_a_call_beside_another_in_one_part_is_told_as_well(beside: Any, also: str):
+    mine = {"name": "pay", "id": "A", "args": {"to": "me"}}
+    assert told("gemini", part("STOP", functionCall=mine, **beside)) == [WHOLE, also]
+
+
+def test_arguments_in_a_field_of_the_part_are_a_loss_for_its_call():
+    odd = {"toolCall": {"toolType": "SEARCH"}, "args": {"q": 1}}
+    assert told("gemini", part("STOP", **odd)) == ["conflict"]
+
+
+def test_of_one_chunk_two_calls_that_say_the_same_are_two():
+    mine = {"functionCall": {"name": "pay", "id": "A", "args": {"n": 1}}}
+    candidate = {"index": 0, "content": {"parts": [mine, mine]}, "finishReason": "STOP"}
+    assert told("gemini", {"candidates": [candidate]}) == ['{"n":1}'] * 2
+    last = {"candidates": [{**candidate, "content": {"parts": [{"text": "x"}]}}]}
+    del candidate["finishReason"]
+    assert told("gemini", {"candidates": [candidate]}, last) == ['{"n":1}'] * 2
