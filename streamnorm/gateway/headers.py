@@ -1,0 +1,104 @@
+"""Headers of a client come in, those that may go on to an upstream go out; and the way back.
+
+Rule: what belongs to one connection, to one host or to a person stays here. Of an answer, only what is
+known to be of use is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlencode
+
+from ..providers import PROVIDERS
+from ..takes.redact import KEPT, Redactor, is_secret_header, secrets_in_url
+
+__all__ = ["Pairs", "Secrets", "asked_with", "client_headers", "passed_back", "passed_query"]
+
+Pairs: TypeAlias = list[tuple[bytes, bytes]]  # as ASGI has them
+
+# Of one connection, of one host, or of the way that a request took.
+_STAY = frozenset((
+    "accept-encoding", "connection", "content-encoding", "content-length", "expect", "forwarded",
+    "host", "keep-alive", "origin", "proxy-connection", "referer", "te", "trailer",
+    "transfer-encoding", "upgrade", "via",
+))  # fmt: skip
+_STAY_FAMILIES = ("x-forwarded-", "sec-", "proxy-", "cf-")
+_NOT_BACK = frozenset(
+    ("content-encoding", "content-length", "date", "server", "transfer-encoding", "via")
+)
+
+
+def client_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers of a request by their names in lower case; of one that comes twice, the last."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
+
+
+def asked_with(headers: Mapping[str, str]) -> dict[str, str]:
+    """What goes on of a client's headers to somebody who speaks the client's own wire."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name not in _STAY and not name.startswith(_STAY_FAMILIES) and not is_secret_header(name)
+    }
+
+
+def passed_query(query: str) -> str:
+    """A client's query without what is named like a key.
+
+    >>> passed_query("beta=true&key=AIza-123")
+    'beta=true'
+    """
+    if not secrets_in_url(f"//host/?{query}"):
+        return query
+    pairs = parse_qsl(query, keep_blank_values=True)
+    return urlencode([p for p in pairs if not secrets_in_url(f"//host/?{urlencode([p])}")])
+
+
+def passed_back(headers: Pairs) -> Pairs:
+    """What goes back of an upstream's headers, as the bytes that they were."""
+    names, families = _back()
+    lower = ((name.lower(), value) for name, value in headers)
+    return [pair for pair in lower if pair[0] in names or pair[0].startswith(families)]
+
+
+@lru_cache(maxsize=1)
+def _back() -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+    names = {*KEPT, *(name for row in PROVIDERS.values() for name in row.kept_headers)}
+    kept = frozenset(name.encode() for name in names - _NOT_BACK)
+    return kept, tuple(name for name in kept if name.endswith(b"-"))
+
+
+class Secrets:
+    """The keys that were used for a request, so that no answer tells them.
+
+    Looked for as they are, which is how providers repeat them in their messages; where one is found,
+    the redactor of takes does the rest.
+
+    >>> Secrets({"hunter22"}).clean(b"no user hunter22")
+    b'no user xxxxxxxx'
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: Iterable[str]) -> None:
+        # A shorter one (the key "x" of a test) would blank out half of every answer.
+        self._known = [secret.encode() for secret in known if len(secret) >= SHORTEST]
+
+    def clean(self, data: bytes) -> bytes:
+        """The same bytes without any of the secrets."""
+        for secret in self._known:
+            if secret in data:
+                return Redactor(self._known).whole(data)
+        return data
+
+    def clean_text(self, text: str) -> str:
+        """The same for text."""
+        return self.clean(text.encode("utf-8", "replace")).decode()
+
+    def __repr__(self) -> str:  # never the values
+        return f"Secrets({len(self._known)})"
+
+
+SHORTEST = 6

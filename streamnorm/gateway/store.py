@@ -1,0 +1,152 @@
+"""What a client cannot give back comes in under the id that it was told; by that id it is found again.
+
+    served id -> the call's own id, where that came from, and what its provider wants back with it
+
+Rule: nothing of what was said is kept, no arguments and no results: only what a call needs to go back to
+the provider that made it, the thoughts before it included if that wants them back. In memory the oldest
+rows go when there are too many; in a file, too.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import OrderedDict
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ..conversation import Reasoning
+from ..errors import UsageError
+from ..events import Echo, Provenance, ToolCall
+
+__all__ = ["FileStore", "Kept", "MemoryStore", "Store", "store_at"]
+
+MOST_KEPT = 20_000  # calls
+MOST_BYTES = 64 * 1024 * 1024
+LARGEST = 1024 * 1024  # bytes of one row: an echo can be an encrypted item, and no more
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What is to be known of a call that comes back."""
+
+    id: str
+    name: str  # of the tool, as the client calls it
+    provenance: Provenance
+    echo: Echo | None = None
+    thoughts: tuple[Reasoning, ...] = ()  # since the call before, in envelopes …
+    leads: int = 0  # … and how many of them came before all text
+
+    @classmethod
+    def of(
+        cls, call: ToolCall, name: str, thoughts: tuple[Reasoning, ...] = (), leads: int = 0
+    ) -> Kept:
+        """Of this call, to a tool that the client calls so."""
+        return cls(call.id, name, call.provenance, call.echo or None, thoughts, leads)
+
+    def restored(self, call: ToolCall) -> ToolCall:
+        """The call that came back, as its provider made it."""
+        return msgspec.structs.replace(call, id=self.id, provenance=self.provenance, echo=self.echo)
+
+
+class Store(Protocol):
+    """Where such rows are kept."""
+
+    def put(self, served: str, kept: Kept) -> None:
+        """Keep it under the id that the client was told."""
+
+    def get(self, served: str) -> Kept | None:
+        """What was kept under that id."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class MemoryStore:
+    """For as long as the process lives.
+
+    >>> store = MemoryStore(most=1)
+    >>> store.put("a", Kept("1", "f", Provenance("natural")))
+    >>> store.put("b", Kept("2", "f", Provenance("natural")))
+    >>> store.get("a"), store.get("b").id
+    (None, '2')
+    """
+
+    def __init__(self, most: int = MOST_KEPT, most_bytes: int = MOST_BYTES) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._rows: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    def put(self, served: str, kept: Kept) -> None:
+        row = _written(kept)
+        self._size += len(row) - len(self._rows.pop(served, b""))
+        self._rows[served] = row
+        while len(self._rows) > self._most or self._size > self._most_bytes:
+            self._size -= len(self._rows.popitem(last=False)[1])
+
+    def get(self, served: str) -> Kept | None:
+        row = self._rows.get(served)
+        if row is None:
+            return None
+        self._rows.move_to_end(served)
+        return _read(row)
+
+    def close(self) -> None:
+        self._rows.clear()
+
+
+class FileStore:
+    """In a file of this user's alone, which the next start finds."""
+
+    def __init__(self, path: str | os.PathLike[str], most: int = MOST_KEPT) -> None:
+        self._most = most
+        where = Path(path)
+        try:
+            if not where.exists():  # one that is there keeps its rights, whatever it is
+                where.touch(mode=0o600)
+            self._file = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
+            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file.execute("PRAGMA synchronous=NORMAL")
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS calls "
+                "(number INTEGER PRIMARY KEY, served TEXT UNIQUE NOT NULL, kept BLOB NOT NULL)"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise UsageError(f"cannot keep calls in {where}: {error}. Name another file") from error
+
+    def put(self, served: str, kept: Kept) -> None:
+        with closing(self._file.cursor()) as cursor:
+            cursor.execute(
+                "INSERT OR REPLACE INTO calls (served, kept) VALUES (?, ?)",
+                (served, _written(kept)),
+            )
+            cursor.execute("DELETE FROM calls WHERE number <= ?", (cursor.lastrowid - self._most,))  # type: ignore[operator]
+
+    def get(self, served: str) -> Kept | None:
+        with closing(self._file.cursor()) as cursor:
+            found = cursor.execute("SELECT kept FROM calls WHERE served = ?", (served,)).fetchone()
+        return None if found is None else _read(found[0])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def store_at(path: str | os.PathLike[str] | None) -> Store:
+    """In that file, or in memory."""
+    return MemoryStore() if path is None else FileStore(path)
+
+
+def _written(kept: Kept) -> bytes:
+    row = msgspec.json.encode(kept)
+    return row if len(row) <= LARGEST else msgspec.json.encode(
+        msgspec.structs.replace(kept, echo=None, thoughts=())
+    )  # fmt: skip
+
+
+def _read(row: bytes) -> Kept | None:
+    try:
+        return msgspec.json.decode(row, type=Kept)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None  # a file that others wrote to: the call goes back as the client has it

@@ -1,0 +1,82 @@
+"""An answer that is no stream, of the client's own wire, comes in; what its client may have goes out.
+
+It is told to the guard of streams as the stream that it would have been (``Messages.answered``), so that
+there is one rule for both: no call whose answer did not end normally, and none that is not whole. Calls
+that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
+
+Rule: the bytes stay as they are unless such a call is in them. An answer without a call of the client's
+is nobody's business, whatever it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..encoding.server import Server
+from ..events import BrokenToolCall, Event, Failed, ToolCall
+from ..passage import Passage
+from ..text.written import json_bytes, sse
+from ..wire import messages_of
+from ..wire import provider as wire_of
+from .case import Case
+from .ids import ServedIds
+from .retelling import begins_oddly, objection, served_ids, tools_of
+
+__all__ = ["Whole"]
+
+_NO_END = "the answer has a call in it and no word for its end"
+
+
+class Whole:
+    """One answer. ``failure`` says why its client must not have it."""
+
+    def __init__(self, case: Case, body: bytes) -> None:
+        self._case = case
+        self._events: list[Event] = []
+        self._odd = False
+        self._passage = Passage(
+            case.wire.name, listener=self._hear, limits=case.services.settings.limits
+        )
+        for payload in _payloads(case, body):
+            self._passage.feed(sse(payload))
+        self._passage.close()
+        case.notes.update(self._passage.notes)
+        self.failure = self._passage.failure if self._has_calls else None
+        if self.failure is not None and self.failure.reason == "truncated":
+            self.failure = msgspec.structs.replace(self.failure, error=_NO_END)
+
+    @property
+    def _has_calls(self) -> bool:
+        calls = (event for event in self._events if isinstance(event, ToolCall | BrokenToolCall))
+        return any(call.runs_on == "client" for call in calls)
+
+    def _hear(self, events: list[Event]) -> None:
+        self._events += events
+        self._odd = self._odd or begins_oddly(events, self._passage, self._case)
+        self._case.exchange.hear(events)
+
+    def retold(self) -> bytes | Failed | None:
+        """The answer with ids that its client can work with; None if it has such ids."""
+        if not self._odd:
+            return None
+        for why in filter(None, map(objection, self._events)):
+            return Failed("protocol", why)
+        ids = served_ids(self._case)
+        _, said = self._server(ids).answer(self._events)
+        for event in self._events:
+            if isinstance(event, ToolCall) and event.runs_on == "client":
+                ids.keep(event)
+        return json_bytes(said)
+
+    def _server(self, ids: ServedIds) -> Server:
+        case, passage = self._case, self._passage
+        return wire_of(case.wire.name).server(
+            tools=tools_of(case), ids=ids, model=passage.model, response_id=passage.response_id
+        )
+
+
+def _payloads(case: Case, body: bytes) -> list[dict[str, Any]]:
+    said = msgspec.json.decode(body)
+    return list(messages_of(case.wire.name, said)[1].answered(said))

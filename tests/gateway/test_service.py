@@ -1,0 +1,328 @@
+"""The gateway as a service: clients that leave, limits, what is kept, logged and measured, its command."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from streamnorm.cli import main
+from streamnorm.errors import UsageError
+from streamnorm.events import Provenance, ToolCall
+from streamnorm.gateway.flow import Flow
+from streamnorm.gateway.headers import Secrets
+from streamnorm.gateway.log import line
+from streamnorm.gateway.metrics import Metrics
+from streamnorm.gateway.store import FileStore, Kept, MemoryStore
+from streamnorm.testing import call, say, script, turns
+from tests.gateway.kit import TALKS, Chat, Messages, Talk, between, gateway, post
+
+# --- clients that leave ---------------------------------------------------------------------------
+
+
+class Endless:
+    """An upstream that begins an answer (or says nothing) and never ends it; it knows when nobody
+    listens any more."""
+
+    def __init__(self, wire: str, says: bool = True) -> None:
+        self._says = says
+        chunks = script(say("Hello, hello, hello."), say("More.")).chunks(wire)
+        kind = {"ollama": b"application/x-ndjson"}.get(wire, b"text/event-stream")
+        self._head = (
+            b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        self._body = b"".join(chunks[: len(chunks) // 2])
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.asked, self.left = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self._socket.accept()
+        with connection:
+            while b'"model"' not in connection.recv(65536):
+                continue
+            self.asked.set()
+            if self._says:
+                connection.sendall(self._head + b"%x\r\n%b\r\n" % (len(self._body), self._body))
+            while connection.recv(65536):
+                continue
+        self.left.set()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def endless(wire: str, says: bool = True) -> Iterator[Endless]:
+    upstream = Endless(wire, says)
+    try:
+        yield upstream
+    finally:
+        upstream.close()
+
+
+@pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat", "ollama"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("says", [True, False], ids=["after_some", "before_any"])
+def test_a_client_that_leaves_stops_the_upstream(
+    talk: type[Talk], wire: str, stream: bool, says: bool
+):
+    with endless(wire, says) as upstream, gateway(f"{wire}={upstream.url}") as running:
+        address = httpx.URL(running.url)
+        body = json.dumps(talk("", stream=stream).body()).encode()
+        head = (
+            f"POST {address.path}{talk.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection((address.host, address.port)) as client:
+            client.sendall(head.encode() + body)
+            assert upstream.asked.wait(30)
+            if stream and says:
+                assert client.recv(65536)
+        assert upstream.left.wait(30), "the upstream is still being listened to"
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
+def test_more_exchanges_than_are_taken_are_told_to_come_back(talk: type[Talk]):
+    with between("ollama", script(say("Hi")), exchanges=0) as (running, upstream):
+        heard = post(running.url, talk.path, talk("").body())
+    assert heard.status == 503
+    assert heard.headers["retry-after"] == "1"
+    assert heard.error is not None
+    assert upstream.requests == []
+
+
+def test_the_last_exchanges_are_remembered_and_no_more():
+    flow = Flow(Metrics(), lambda row: None, last=3)
+    for _ in range(5):
+        flow.end(flow.begin("anthropic", Secrets(())))
+    open_one = flow.begin("anthropic", Secrets(()))
+    assert [row["number"] for row in flow.rows()] == [6, 5, 4, 3]
+    assert flow.rows()[0]["state"] == "open"
+    assert len(flow) == 1
+    flow.end(open_one)
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+KEPT = Kept("id", "f", Provenance("natural", provider="gemini"), {"thoughtSignature": "s"})
+
+
+def test_a_store_in_memory_keeps_the_latest():
+    store = MemoryStore(most=2)
+    for name in "abc":
+        store.put(name, KEPT)
+    assert (store.get("a"), store.get("c")) == (None, KEPT)
+    small = MemoryStore(most_bytes=250)
+    small.put("a", KEPT)
+    small.put("b", KEPT)
+    assert (small.get("a"), small.get("b")) == (None, KEPT)
+
+
+def test_a_store_in_a_file_is_found_again_and_nobody_else_s(tmp_path: Path):
+    path = tmp_path / "calls.db"
+    store = FileStore(path, most=2)
+    for name in "abc":
+        store.put(name, KEPT)
+    store.put("c", KEPT)
+    store.close()
+    again = FileStore(path)
+    assert (again.get("a"), again.get("c")) == (None, KEPT)
+    again.close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UsageError, match="Name another file"):
+        FileStore(tmp_path)
+
+
+def test_a_row_that_somebody_else_wrote_is_none(tmp_path: Path):
+    store = FileStore(tmp_path / "calls.db")
+    store._file.execute("INSERT INTO calls (served, kept) VALUES ('a', '{}')")
+    assert store.get("a") is None
+    store.close()
+
+
+def test_an_echo_that_is_too_large_is_not_kept():
+    store = MemoryStore()
+    large = Kept("id", "f", Provenance("natural"), {"x": "y" * 2_000_000})
+    store.put("a", large)
+    assert store.get("a") == Kept("id", "f", Provenance("natural"), None)
+
+
+def test_a_call_is_restored_only_under_its_own_name():
+    from streamnorm import Conversation
+    from streamnorm.gateway.restoring import restored
+
+    store = MemoryStore()
+    store.put("a", KEPT)
+    for name, id in (("f", "id"), ("g", "a")):
+        talk = Conversation().assistant([ToolCall(0, "a", name, {}, "{}")])
+        assert restored(talk, store).turns[0].calls[0].id == id
+
+
+def test_what_a_file_keeps_comes_back_after_a_restart(tmp_path: Path):
+    answers = turns(script(call("get_weather", city="Oslo")), script(say("Cold.")))
+    path = tmp_path / "calls.db"
+    with answers.server("gemini") as upstream:
+        client = Chat("")
+        for text in ("Is it cold?", None):
+            with gateway(f"gemini={upstream.url}", store=path) as running:
+                client.url = running.url
+                if text:
+                    (made,) = client.ask(text).calls
+                else:
+                    assert client.answer({made.id: "yes"}).text == "Cold."
+
+
+# --- the log and the figures ----------------------------------------------------------------------
+
+
+def test_a_line_says_what_happened_and_nothing_that_was_said():
+    with between("gemini", script(say("A secret thing."), call("get_weather", city="Oslo"))) as (
+        running, _,
+    ):  # fmt: skip
+        post(running.url, Messages.path, Messages("").body())
+    written = line(running.row())
+    assert "\n" not in written
+    said = json.loads(written)
+    assert said["upstream"] == "gemini"
+    assert said["calls"][0]["name"] == "get_weather"
+    assert said["calls"][0]["id_source"] == "natural"
+    assert said["tokens"] == {"input": 25, "output": 12}
+    assert said["took"] >= said["first"] > 0
+    assert "secret" not in written
+    assert "Oslo" not in written
+
+
+def test_no_text_of_a_wire_can_command_a_terminal():
+    with between("ollama", script(say("Hi"))) as (running, _):
+        post(running.url, Chat.path, Chat("").body(model="\x1b[31mred\u202e"))
+    assert running.row()["asked"] == r"\x1b[31mred\u202e"
+    assert "\x1b" not in line(running.row())
+
+
+def test_figures_are_what_prometheus_reads():
+    with between("openai_chat", script(say("Hi"), call("get_weather", city="Oslo"))) as (
+        running,
+        _,
+    ):
+        post(running.url, Messages.path, Messages("").body())
+        assert running.row()["state"] == "done"
+        answer = httpx.get(f"{running.url}/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    samples = [row for row in answer.text.splitlines() if not row.startswith("#")]
+    assert all(re.fullmatch(r'\w+(\{(\w+="[^"]*",?)+\})? \S+', row) for row in samples)
+    of = "streamnorm_gateway_"
+    assert (
+        f'{of}exchanges_total{{client="anthropic",upstream="openai_chat",outcome="done"}} 1'
+        in samples
+    )
+    assert (
+        f'{of}calls_total{{upstream="openai_chat",outcome="whole",id_source="natural"}} 1'
+        in samples
+    )
+    assert f"{of}open 0" in samples
+
+
+def test_the_page_of_takes_shows_what_was_just_recorded(tmp_path: Path):
+    with between("ollama", script(say("Hi")), record=tmp_path) as (running, _):
+        post(running.url, Chat.path, Chat("").body())
+        assert httpx.get(f"{running.url}/takes").status_code == 200
+        name = httpx.get(f"{running.url}/gateway/flow").json()["rows"][0]["take"]
+        assert [row["name"] for row in httpx.get(f"{running.url}/api/takes").json()] == [name]
+        shown = httpx.get(f"{running.url}/api/takes/{name}").json()
+    assert shown["name"] == name
+    assert any("Hi" in event for frame in shown["frames"] for event in frame["events"])
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_help_ends_with_the_three_lines_that_set_a_client_up(
+    capsys: pytest.CaptureFixture[str],
+):
+    assert main(["gateway", "--help"]) == 0
+    last = capsys.readouterr().out.rstrip().splitlines()[-3:]
+    assert [word in row for word, row in zip(("claude", "codex", "OpenAI("), last, strict=True)] == [
+        True, True, True,
+    ]  # fmt: skip
+    assert all("127.0.0.1:8181" in row for row in last)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--to", "nobody"], "no provider 'nobody'"),
+        (["--to", "ollama", "--listen", "8181"], "write HOST:PORT"),
+        (["--to", "ollama", "--listen", "127.0.0.1:99999"], "0 to 65535"),
+        (["--to", "ollama", "--retry", "-1"], "a number from 0 on"),
+        (["--to", "ollama", "--key-env", "NO_SUCH_VARIABLE"], "has no NO_SUCH_VARIABLE"),
+        (["--to", "ollama", "--client-key-env", "NO_SUCH_VARIABLE"], "has no NO_SUCH_VARIABLE"),
+        (["--to", "ollama", "--map", "x"], "CLIENT_MODEL=MODEL"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_says_why(
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+):
+    listen = [] if "--listen" in arguments else ["--listen", "127.0.0.1:0"]
+    assert main(["gateway", *arguments, *listen]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_the_command_serves_and_writes_a_line_for_each_exchange(tmp_path: Path):
+    with script(say("Hi")).server("ollama") as upstream:
+        command = [sys.executable, "-m", "streamnorm", "gateway", "--to", f"ollama={upstream.url}",
+                   "--listen", "127.0.0.1:0", "--model", "llama"]  # fmt: skip
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            told = process.stdout.readline()
+            url = re.search(r"http://\S+", told)
+            assert url is not None, told
+            assert Chat(url.group()).ask("Hello").text == "Hi"
+            process.send_signal(signal.SIGINT)
+            _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    row = json.loads(log.splitlines()[-1])
+    assert (row["client"], row["model"], row["state"]) == ("openai_chat", "llama", "done")
+    assert upstream.requests[0].body["model"] == "llama"
+
+
+def test_whoever_ends_it_finds_a_line_for_what_was_under_way_and_no_other_lines():
+    with endless("ollama") as upstream:
+        command = [sys.executable, "-m", "streamnorm", "gateway", "--to", f"ollama={upstream.url}",
+                   "--listen", "127.0.0.1:0"]  # fmt: skip
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            url = httpx.URL(re.findall(r"http://\S+", process.stdout.readline())[0])
+            body = json.dumps(Messages("").body()).encode()
+            head = (
+                f"POST {Messages.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}"
+            )
+            with socket.create_connection((url.host, url.port)) as client:
+                client.sendall(f"{head}\r\n\r\n".encode() + body)
+                assert client.recv(65536)
+                process.send_signal(signal.SIGTERM)
+                _, log = process.communicate(timeout=60)
+    (row,) = [json.loads(line) for line in log.splitlines()]
+    assert row["state"] == "stopped"

@@ -1,0 +1,147 @@
+"""Answers that are no streams, on one wire: no call reaches a client that a stream would not have let through."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamnorm.testing import Server
+from streamnorm.testing.http import Answer
+from tests.gateway.kit import TALKS, Chat, Heard, Messages, Responses, Running, Talk, between, post
+
+over_wires = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
+WHOLE, CUT = '{"city":"Oslo"}', '{"city":"Os'
+
+
+def message(*calls: tuple[str, str], end: str | None = "tool_use") -> dict[str, Any]:
+    blocks = [
+        {"type": "tool_use", "id": id, "name": "get_weather", "input": _object(text)}
+        for id, text in calls
+    ]
+    usage = {"input_tokens": 3, "output_tokens": 4}
+    content = [{"type": "text", "text": "Hm."}, *blocks]
+    return {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "odd": 1.5,
+            "content": content, "stop_reason": end, "usage": usage}  # fmt: skip
+
+
+def _object(text: str) -> Any:
+    """Where arguments are an object, a cut leaves what was there."""
+    return json.loads(text) if text == WHOLE else {}
+
+
+def response(*calls: tuple[str, str], end: str | None = "completed") -> dict[str, Any]:
+    items = [
+        {"type": "function_call", "id": f"fc_{number}", "call_id": id, "name": "get_weather",
+         "arguments": text, "status": "completed" if text == WHOLE else "incomplete"}
+        for number, (id, text) in enumerate(calls)
+    ]  # fmt: skip
+    usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+    why = {"reason": "max_output_tokens"} if end == "incomplete" else None
+    return {"id": "resp_1", "object": "response", "model": "m", "status": end, "odd": 1.5,
+            "incomplete_details": why, "output": items, "usage": usage}  # fmt: skip
+
+
+def completion(*calls: tuple[str, str], end: str | None = "tool_calls") -> dict[str, Any]:
+    made = [
+        {"id": id, "type": "function", "function": {"name": "get_weather", "arguments": text}}
+        for id, text in calls
+    ]
+    said = {"role": "assistant", "content": None, "tool_calls": made}
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    choice = {"index": 0, "message": said, "finish_reason": end}
+    return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "odd": 1.5,
+            "choices": [choice], "usage": usage}  # fmt: skip
+
+
+MAKE = {Messages: message, Responses: response, Chat: completion}
+LENGTH = {Messages: "max_tokens", Responses: "incomplete", Chat: "length"}
+ODD = {Messages: "network_error", Responses: "weird", Chat: "network_error"}
+
+
+def asked(talk: type[Talk], answer: dict[str, Any], **more: Any) -> tuple[Heard, Running]:
+    body = json.dumps(answer).encode()
+    upstream = Server(lambda number: Answer(200, "application/json", [body]))
+    with between(talk.wire, upstream) as (running, _):
+        return post(running.url, talk.path, talk("", stream=False).body(**more)), running
+
+
+@over_wires
+def test_one_that_ended_well_is_handed_on_to_the_letter_and_its_line_says_what_was_in_it(talk):
+    answer = MAKE[talk](("call_1", WHOLE))
+    heard, running = asked(talk, answer)
+    assert heard.text == json.dumps(answer)
+    row = running.row()
+    assert (row["state"], row["finish"]) == ("done", "tool_calls")
+    assert [call["id"] for call in row["calls"]] == ["call_1"]
+    assert row["tokens"] == {"input": 3, "output": 4}
+
+
+@over_wires
+@pytest.mark.parametrize("text", [WHOLE, CUT], ids=["whole", "cut"])
+@pytest.mark.parametrize("ends", [LENGTH, ODD, dict.fromkeys(TALKS)], ids=["length", "odd", "none"])
+def test_a_call_of_an_answer_that_did_not_end_normally_is_an_error(talk, text: str, ends: Any):
+    heard, running = asked(talk, MAKE[talk](("call_1", text), end=ends[talk]))
+    assert heard.status >= 400
+    assert heard.error is not None
+    assert "get_weather" not in heard.text or "is not whole" in heard.text
+    assert running.row()["state"] == "refused"
+
+
+@pytest.mark.parametrize("talk", [Responses, Chat])
+def test_a_call_that_is_not_whole_is_an_error_though_the_answer_ended_normally(talk):
+    heard, _ = asked(talk, MAKE[talk](("call_1", WHOLE), ("call_2", CUT)))
+    assert heard.status == 502
+    assert heard.error is not None
+
+
+@over_wires
+def test_what_would_end_so_again_is_not_asked_again_by_an_sdk(talk):
+    """SDKs ask again after 5xx."""
+    heard, _ = asked(talk, MAKE[talk](("call_1", WHOLE), end=LENGTH[talk]))
+    assert heard.status == 400
+
+
+@over_wires
+@pytest.mark.parametrize("ends", [LENGTH, ODD, dict.fromkeys(TALKS)], ids=["length", "odd", "none"])
+def test_without_a_call_any_end_is_the_client_s_to_judge(talk, ends: Any):
+    answer = MAKE[talk](end=ends[talk])
+    heard, running = asked(talk, answer)
+    assert heard.text == json.dumps(answer)
+    assert running.row()["state"] == "done"
+
+
+@over_wires
+def test_calls_under_one_id_or_none_each_get_one_of_their_own(talk):
+    heard, running = asked(talk, MAKE[talk](("call_1", WHOLE), ("call_1", WHOLE), ("", WHOLE)))
+    ids = set(_ids(talk, heard.payloads[0]))
+    assert len(ids) == 3
+    assert "" not in ids
+    assert running.row()["state"] == "done"
+
+
+@over_wires
+def test_an_id_of_an_earlier_turn_is_not_told_again(talk):
+    heard, _ = asked(talk, MAKE[talk](("call_1", WHOLE)), metadata={"seen": "call_1"})
+    (id,) = _ids(talk, heard.payloads[0])
+    assert id != "call_1"
+
+
+def _ids(talk: type[Talk], answer: dict[str, Any]) -> list[str]:
+    if talk is Messages:
+        return [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
+    if talk is Responses:
+        return [item["call_id"] for item in answer["output"]]
+    return [call["id"] for call in answer["choices"][0]["message"]["tool_calls"]]
+
+
+@over_wires
+@pytest.mark.parametrize("odd", [
+    {"choices": 7, "content": 7, "output": 7}, {"choices": [7], "content": [7], "output": [7]},
+    {"choices": [{"message": 7}], "content": [{}], "output": [{}]}, {"error": {"message": "no"}},
+    {"choices": [{"message": {"tool_calls": [7]}}], "content": [{"type": 7}], "status": 7},
+], ids=str)  # fmt: skip
+def test_what_is_no_answer_at_all_is_handed_on(talk, odd: dict[str, Any]):
+    heard, _ = asked(talk, odd)
+    assert heard.text == json.dumps(odd)
