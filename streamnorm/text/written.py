@@ -33,6 +33,7 @@ import orjson
 
 __all__ = [
     "HOLE",
+    "around_hole",
     "data_uri",
     "filled",
     "in_base64",
@@ -120,7 +121,15 @@ def safe_json(value: Any) -> bytes:
     >>> safe_json({"text": "</script>"})
     b'{"text":"\\u003c/script\\u003e"}'
     """
-    return made_safe(json_bytes(value))
+    try:  # as ``json_bytes`` and ``made_safe``, two function calls less: measurable here
+        line = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATETIME)
+    except TypeError:
+        line = _slowly(value)
+    if line.rfind(b"null") >= 0:
+        _strictly(_checked, value)
+    if _LESS in line or _MORE in line or _AND in line or _LEAD in line:
+        return made_safe(line)
+    return line
 
 
 def safe_struct(value: msgspec.Struct) -> bytes:
@@ -165,13 +174,19 @@ def phrase(empty: dict[str, Any]) -> bytes:
 _HOLE = b'"\\u0000"'
 
 
-def filled(head: bytes, text: str) -> bytes:
+def around_hole(head: bytes) -> tuple[bytes, bytes]:
+    """What stands on both sides of a phrase's hole, for ``filled``."""
+    before, after = head.split(_HOLE)
+    return before, after
+
+
+def filled(around: tuple[bytes, bytes], text: str) -> bytes:
     """A phrase with this text in its hole.
 
-    >>> filled(phrase({"id": HOLE, "delta": ""}), "call_1")
+    >>> filled(around_hole(phrase({"id": HOLE, "delta": ""})), "call_1")
     b'{"id":"call_1","delta":'
     """
-    return head.replace(_HOLE, _said(text))
+    return _said(text).join(around)
 
 
 def phrased(head: bytes, text: str) -> bytes:

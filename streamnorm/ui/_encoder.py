@@ -142,7 +142,7 @@ class MoveEncoder(Encoder):
     """
 
     TRAILER: ClassVar[tuple[bytes, ...]] = ()
-    CALL_PIECE: ClassVar[bytes]  # the phrase of a call, whose id is to be filled in
+    CALL_PIECE: ClassVar[tuple[bytes, bytes]]  # the phrase of a call, around its id
     _tells: ClassVar[dict[type, Callable[[Any, Any], list[Told]]]] = {}  # a move -> its method
 
     def __init_subclass__(cls) -> None:
@@ -174,12 +174,16 @@ class MoveEncoder(Encoder):
                     if (head := self._phrases.get(part) or self._ready(part, text)) is not None:
                         part.add(text)
                         return [phrased(head, text)]
-            told = self._told(self._fold.hear(item))
+            moves = self._fold.hear(item)
+            if len(moves) == 1 and self._opened:
+                told = self._tells[type(moves[0])](self, moves[0])
+                if len(told) == 1:
+                    line = told[0]
+                    return [line if type(line) is bytes else safe_json(line)]
+            else:
+                told = self._told(moves)
         else:
             told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
-        if len(told) == 1:
-            line = told[0]
-            return [line if type(line) is bytes else safe_json(line)]
         return [line if type(line) is bytes else safe_json(line) for line in told]
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -195,8 +199,6 @@ class MoveEncoder(Encoder):
         return [*lines, *self.TRAILER]
 
     def _told(self, moves: list[Move]) -> list[Told]:
-        if self._opened and len(moves) == 1:
-            return self._tells[type(moves[0])](self, moves[0])
         told = [] if self._opened else self._openers()
         for move in moves:
             told += self._tells[type(move)](self, move)

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import HOLE, in_base64, json_text, phrase, phrased, safe_json
+from ..text.written import HOLE, around_hole, in_base64, json_text, phrase, phrased, safe_json
 from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
@@ -75,7 +75,7 @@ class Encoder(MoveEncoder):
     b'data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1"}\\n\\n'
     """
 
-    CALL_PIECE = phrase({"type": "TOOL_CALL_ARGS", "toolCallId": HOLE, "delta": ""})
+    CALL_PIECE = around_hole(phrase({"type": "TOOL_CALL_ARGS", "toolCallId": HOLE, "delta": ""}))
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import fold as f
 from ..events import Failed, Finish
-from ..text.written import HOLE, phrase, phrased, safe_json
+from ..text.written import HOLE, around_hole, phrase, phrased, safe_json
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -77,7 +77,9 @@ class Encoder(MoveEncoder):
     """
 
     TRAILER = (DONE,)
-    CALL_PIECE = phrase({"type": "tool-input-delta", "toolCallId": HOLE, "inputTextDelta": ""})
+    CALL_PIECE = around_hole(
+        phrase({"type": "tool-input-delta", "toolCallId": HOLE, "inputTextDelta": ""})
+    )
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from streamnorm import TextDelta, event_to_dict
 from streamnorm.text.written import (
     HOLE,
+    around_hole,
     data_uri,
     filled,
     json_ascii,
@@ -163,7 +164,9 @@ ANY_TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(
 @given(ANY_TEXT, st.lists(ANY_TEXT, max_size=4))
 def test_a_phrase_says_what_its_whole_object_would(id, pieces):
     line = phrased(phrase({"id": id, "delta": ""}), "".join(pieces))
-    assert line == phrased(filled(phrase({"id": HOLE, "delta": ""}), id), "".join(pieces))
+    assert line == phrased(
+        filled(around_hole(phrase({"id": HOLE, "delta": ""})), id), "".join(pieces)
+    )
     whole = {"id": id, "delta": "".join(pieces)}
     assert json.loads(line) == json.loads(safe_json(whole))
     assert not any(char in line.decode() for char in "<>&\u2028\u2029\n\r")
