@@ -502,7 +502,7 @@ class GeminiParser(Parser):
             told = self._begin(number, choice, said, out)
         else:
             told.repeats = told.repeats or said.name is not None
-            self.calls.hear(told.call, out, id=said.id, field=_ID)
+            self.calls.hear(told.call, out, id=said.id, field=_ID, name=said.name)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
         try:
