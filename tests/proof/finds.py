@@ -1174,6 +1174,13 @@ LOSSES: dict[str, Find] = {
     },
     "codex: a saved call without arguments, and the end of another turn": (
         "codex", (saved("function_call", arguments=""), TURN, TURN_OVER)),
+    "gemini: an argument beside empty arguments": (
+        "gemini", (called("STOP", name="pay", args={}, to="me"),)),
+    "conversations: an execution that is done without arguments, where a payload was lost": (
+        "mistral_conversations",
+        ({"type": "tool.execution.delta", "id": "e2", "name": "web_search", "arguments": '{"q":1}'},
+         conversed("tool.execution.started", name="web_search", arguments=""),
+         conversed("tool.execution.done", name="web_search"), RESPONSE_OVER)),
     "conversations: a piece without its text": (
         "mistral_conversations",
         (entry_piece('{"n":1'), entry_piece(None), entry_piece("}"), RESPONSE_OVER)),

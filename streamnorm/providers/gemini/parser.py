@@ -818,7 +818,10 @@ class GeminiParser(Parser):
         return even.change(data, complaint.path[:-1], change)
 
     def is_loss(self, complaint: even.Complaint, value: bytes, beside: dict[str, Raw]) -> bool:
-        """Values that are not said to go on end their call: what stands there may say so."""
+        """Values that are not said to go on end their call: what stands there may say so. Beside empty
+        arguments it may be what they lack."""
+        if bytes(beside.get("args", Raw())).strip(b"{} \r\n\t") in (b"", b"null"):
+            beside = {name: raw for name, raw in beside.items() if name != "args"}
         ends = "partialArgs" in beside and "willContinue" not in beside
         return (complaint.unknown and ends) or super().is_loss(complaint, value, beside)
 
