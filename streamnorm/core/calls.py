@@ -169,6 +169,7 @@ class Calls:
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
+        self._given_up: dict[str | Place, str] = {}  # names of those that are void, by ``_key``
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
@@ -361,7 +362,7 @@ class Calls:
             and self._told + size <= limits.arguments_total
             and kind.key is None
             and scribe.info_on is False
-            and not (self.mended or self.lossy)
+            and not (self.mended or self.lossy or self._given_up)
         ):
             try:
                 arguments = parse(text, limits.depth)
@@ -570,7 +571,9 @@ class Calls:
     def void(self, call: Call, out: Out) -> None:
         """It was begun again, here or elsewhere, and will not be finished."""
         if call.wire_id is not None and self.by_id(call.choice, call.wire_id) is call:
-            del self._ids[_key(call.choice, call.wire_id)]  # the one that is told may need it
+            key = _key(call.choice, call.wire_id)
+            del self._ids[key]  # the one that is told may need it
+            self._given_up[key] = call.name
         if call.taint:
             self.doubt_next(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
@@ -768,6 +771,8 @@ class Calls:
         held, text = self._mended(call.raw), self._mended(text)
         if len(call.fragments) > 1 and text == held:
             self.replace(call, held)  # what is confirmed is not joined again
+        if not held and call.stated:  # its own item says that there is none
+            return self._contradict(call, held, text)
         if not held:
             self._fill(call, text, out)
         elif not (text == held or _same_value(call.kind, held, text)):
@@ -887,7 +892,7 @@ class Calls:
         """What speaks against a call whenever it would be told."""
         if call.denied is not None:
             return call.denied
-        if call.renamed:
+        if call.renamed or self._began_otherwise(call):
             return "conflict", "its name changed after it had begun: it may be two calls"
         if self.mended and has_half(join(call.raw)):
             return "conflict", "half of a character of its arguments never came"
@@ -897,6 +902,11 @@ class Calls:
         if taint := call.taint or self.lossy:
             return "conflict", taint
         return None
+
+    def _began_otherwise(self, call: Call) -> bool:
+        """Was it given up before, under its id and another name?"""
+        name = self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
+        return bool(name) and name != call.name
 
     def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
         """What speaks against a call at the end of its turn; None: all evidence is there."""

@@ -228,7 +228,7 @@ def object_text(value: bytes) -> bytes | None:
 
 def number_text(value: bytes) -> bytes | None:
     """A whole number where a text should stand, as that text; anything else is left aside."""
-    return b'"' + value + b'"' if value.isdigit() else DROP
+    return b'"' + value + b'"' if value.removeprefix(b"-").isdigit() else DROP
 
 
 def integer(value: bytes) -> bytes | None:

@@ -123,6 +123,7 @@ def test_a_field_is_added_to_an_object_and_to_nothing_else():
         (_even.integer, b'""', None),
         (_even.integer, b"1.5", None),
         (_even.number_text, b"12", b'"12"'),
+        (_even.number_text, b"-1", b'"-1"'),
         (_even.number_text, b"1.5", None),
         (_even.number_text, b"{}", None),
         (_even.object_text, b'{"a":1}', b'"{\\"a\\":1}"'),

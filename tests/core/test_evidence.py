@@ -262,6 +262,27 @@ def test_the_id_of_a_voided_call_is_free_for_the_one_that_is_told():
     assert (desk.last().id, desk.last().provenance.id_source) == ("a", "natural")
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "ends"), [("f", "f", "whole"), ("f", "g", "conflict"), ("", "g", "whole")]
+)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_call_that_was_given_up_comes_again_under_its_own_name_or_is_broken(
+    first: str, again: str, ends: str, at_once: bool
+):
+    desk = Desk()
+    for name in "fg":  # the shortcut is for names that were told before
+        desk.close(desk.open(id=name, name=name))
+    desk.void(desk.open(id="a", name=first))
+    if at_once:
+        desk.calls.whole(desk.out, WHOLE, Kind(), 0, "a", "id", again, None, None)
+    else:
+        call = desk.open(id="a", name=again)
+        desk.append(call, WHOLE)
+        desk.close(call)
+    desk.end_turn("stop")
+    assert told(desk)[-1] == ends
+
+
 def test_where_calls_are_closed_an_id_that_begins_again_elsewhere_voids_the_one_that_was_open():
     desk, _ = opened(WHOLE)
     again = desk.open(id="a", name="f", place=1)

@@ -1059,6 +1059,15 @@ FINDS: dict[str, Find] = {
         "gemini_interactions",
         (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
          b'event: step.stop\ndata: {"event_type":null,"index":0}\n\n')),
+    **{
+        f"{wire}: the id of a call that was given up, under another name": (
+            wire, (say(named(name="get_weather")), say(named("{}", id="B"), finish="tool_calls"),
+                   say(named(name="get"), finish="tool_calls"), *end))
+        for wire, say, end in (("dashscope", generated, ()), ("openai_chat", chat, (DONE,)),
+                               ("mistral", chat, (DONE,)))
+    },
+    "gemini: a call said twice under a number": (
+        "gemini", (called(name="pay", id=-1, args={"to": "me"}),) * 2),
     "ollama: calls beside a message": (
         "ollama", ({**line(), "tool_calls": [{"function": {"name": "pay", "arguments": {"to": "me"}}}]},
                    {"done": True})),
@@ -1142,6 +1151,9 @@ LOSSES: dict[str, Find] = {
                    chat(entry("}", index=1)), chat(finish="tool_calls"), DONE))
         for wire in ("openai_chat", "mistral")
     },
+    "gemini: a call that goes on under another name": (
+        "gemini", (called(name="pay", id="A", willContinue=True), value("m", id="A", name="buy"),
+                   called("STOP", id="A"))),
     "gemini: a value in a candidate that has no call": (
         "gemini",
         (called(name="pay", willContinue=True), value("m"),
@@ -1153,6 +1165,22 @@ LOSSES: dict[str, Find] = {
         "gemini_interactions",
         (step_start(), *(step("delta", delta={"type": "arguments_delta", "arguments": text})
                          for text in ('{"n":1', {}, "}")), step("stop"), interaction("requires_action"))),
+    **{
+        f"{wire}: arguments in the final response ({type(said).__name__}), and none in the item that is done": (
+            wire, (CREATED, function("added", ""), function("done", "", status="completed"),
+                   over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay",
+                         "arguments": said, "status": "completed"})))
+        for wire in ("openai_responses", "azure_foundry") for said in (WHOLE, {"to": "me"})
+    },
+    "codex: a saved call without arguments, and the end of another turn": (
+        "codex", (saved("function_call", arguments=""), TURN, TURN_OVER)),
+    "gemini: an argument beside empty arguments": (
+        "gemini", (called("STOP", name="pay", args={}, to="me"),)),
+    "conversations: an execution that is done without arguments, where a payload was lost": (
+        "mistral_conversations",
+        ({"type": "tool.execution.delta", "id": "e2", "name": "web_search", "arguments": '{"q":1}'},
+         conversed("tool.execution.started", name="web_search", arguments=""),
+         conversed("tool.execution.done", name="web_search"), RESPONSE_OVER)),
     "conversations: a piece without its text": (
         "mistral_conversations",
         (entry_piece('{"n":1'), entry_piece(None), entry_piece("}"), RESPONSE_OVER)),

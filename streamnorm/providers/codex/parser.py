@@ -73,6 +73,10 @@ class StepCompleted(_OfStep, tag="item.completed", tag_field="type"):
     pass
 
 
+class TurnStarted(_Line, tag="turn.started", tag_field="type"):
+    pass
+
+
 class TurnCompleted(_Line, tag="turn.completed", tag_field="type"):
     usage: dict[str, Any] | None = None
 
@@ -122,7 +126,7 @@ class _Header(msgspec.Struct):
 # Lines that are known and of no use to us.
 KNOWN = (
     "compacted", "inter_agent_communication", "session_meta", "session_state", "thread.started",
-    "turn.started", "world_state",
+    "world_state",
 )  # fmt: skip
 
 
@@ -357,6 +361,11 @@ class CodexParser(ResponsesParser):
         self.scribe.note("stream.repeated" if held == text else "wire.text_mismatch", id=id)
         return True
 
+    def _turn_started(self, p: TurnStarted, out: Out) -> None:
+        """Its end is not that of what came before it."""
+        if self.calls.unfinished():
+            self.calls.taint_open("the next turn began before the end of its own")
+
     def _turn_completed(self, p: TurnCompleted, out: Out) -> None:
         self._usage = p.usage or {}
         self._complete_turn()
@@ -471,6 +480,7 @@ class CodexParser(ResponsesParser):
         StepStarted: _step_started,
         StepUpdated: _step_updated,
         StepCompleted: _step_completed,
+        TurnStarted: _turn_started,
         TurnCompleted: _turn_completed,
         TurnFailed: _turn_failed,
         Error: _error_said,

@@ -502,7 +502,7 @@ class GeminiParser(Parser):
             told = self._begin(number, choice, said, out)
         else:
             told.repeats = told.repeats or said.name is not None
-            self.calls.hear(told.call, out, id=said.id, field=_ID)
+            self.calls.hear(told.call, out, id=said.id, field=_ID, name=said.name)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
         try:
@@ -818,7 +818,10 @@ class GeminiParser(Parser):
         return even.change(data, complaint.path[:-1], change)
 
     def is_loss(self, complaint: even.Complaint, value: bytes, beside: dict[str, Raw]) -> bool:
-        """Values that are not said to go on end their call: what stands there may say so."""
+        """Values that are not said to go on end their call: what stands there may say so. Beside empty
+        arguments it may be what they lack."""
+        if bytes(beside.get("args", Raw())).strip(b"{} \r\n\t") in (b"", b"null"):
+            beside = {name: raw for name, raw in beside.items() if name != "args"}
         ends = "partialArgs" in beside and "willContinue" not in beside
         return (complaint.unknown and ends) or super().is_loss(complaint, value, beside)
 

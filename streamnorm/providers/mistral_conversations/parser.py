@@ -388,7 +388,7 @@ class ConversationsParser(Parser):
     def _execution_done(self, p: ExecutionDone, out: Out) -> None:
         call = self._executed.get(p.id or "")
         if call is not None:
-            if not call.fragments:
+            if not call.fragments and not self.calls.lost:
                 self.calls.append(call, "{}", out)  # it is over, and was run without any
             self.calls.close(call, out)
             if call.ordinal in self._answered:

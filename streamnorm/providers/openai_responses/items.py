@@ -23,7 +23,7 @@ from ...text.halves import decoded
 __all__ = [
     "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "PICTURES", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
     "identity_of", "input_of", "is_error", "is_made_of_nothing", "kind_of", "name_of", "output_of",
-    "picture_of", "tools_by_type",
+    "picture_of", "says_none", "tools_by_type",
 ]  # fmt: skip
 
 # --- the types of tool items --------------------------------------------------------------------
@@ -265,6 +265,11 @@ def is_made_of_nothing(tool: Tool, item: dict[str, Any]) -> bool:
     return form == "fields" and bool(fields) and all(item.get(name) is None for name in fields)
 
 
+def says_none(tool: Tool, item: dict[str, Any]) -> bool:
+    """Does its own field say that it has no input?"""
+    return any(item.get(name) == "" for name in tool.said[1:])
+
+
 def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
     """The text of a call's input, in whatever field it is; None if it may be where nobody looks."""
     text = FORMS[tool.said[0]](tool, item, raw)
@@ -287,7 +292,7 @@ def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
         needs_one = absent and (tool.runs_on == "client" or tool.said[0] == "text")
         needs_one = needs_one or (tool.runs_on == "client" and tool.said[0] in ("object", "one of"))
         return None if others or needs_one else text
-    if any(item.get(field) == "" for field in tool.said[1:]):
-        return None  # its own field says that there is none
+    if says_none(tool, item):
+        return None
     value = item[fit[0]]
     return value if isinstance(value, str) else bytes(_fields(raw)[fit[0]]).decode()

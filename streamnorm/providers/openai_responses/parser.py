@@ -68,6 +68,7 @@ from .items import (
     name_of,
     output_of,
     picture_of,
+    says_none,
     tools_by_type,
 )
 from .numbering import Numbers
@@ -805,6 +806,8 @@ class ResponsesParser(Parser):
         self._grown = None
         told = call.state is State.OVER
         self._close_item(call, tool, item, out)
+        if call.state is CLOSED and not call.fragments and says_none(tool, item):
+            call.stated = True
         if not tool.output and not told and has_failed(item) and call.kind.runs_on == "provider":
             # no result may ever say it
             self.calls.progress(out, call, str(item["status"]), item.get("error"))

@@ -219,7 +219,8 @@ class Candidate:
                 call.tainted = True
 
     def close(self, call: Open) -> None:
-        again = any(call.id and heard.id == call.id for heard in self.reading.calls)
+        told = [heard.id for heard in self.reading.calls if heard.choice == self.number]
+        again = bool(call.id) and call.id in told  # an id is of one candidate
         if call.tainted or again:
             return
         try:
