@@ -70,10 +70,26 @@ def some(things: Iterable[T], count: int) -> list[T]:
     return [every[at] for at in [0, *sorted(inner), len(every) - 1]]
 
 
-def pytest_collection_finish() -> None:
-    """What was collected stays to the end: no test that asks for a garbage collection walks through it."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays to the end: nothing looks for garbage in it, neither now, when that takes
+    longer than the collecting, nor in a test that asks for a garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from tests.sharing import FileByFile
+
+    return FileByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import logging
 import platform
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -26,6 +28,14 @@ from bench.workloads import MARK, WIRES, build, split_frames
 from streamnorm import read_take
 from streamnorm.takes.recorder import Recorder
 from streamnorm.ui import plain
+
+
+@pytest.fixture(autouse=True)
+def the_log_of_other_tests() -> Iterator[None]:
+    """A benchmark switches logging off for its whole process, which here is that of other tests too."""
+    yield
+    logging.disable(logging.NOTSET)
+
 
 # --- what became slower ---------------------------------------------------------------------------
 
