@@ -64,7 +64,7 @@ class Passage:
     (True, b'', 'truncated')
 
     ``listener`` hears the events of each chunk, whether or not its bytes may go. ``eager`` holds no
-    calls back: a cut is still told, but what was run before it was run.
+    call back that is whole when it is closed: a cut is still told, but what was run before it was run.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class Passage:
         self._read = self._pipe.feed
         self._marks = self._pipe.marks
         self._eager = eager
+        self._marks.eager = eager
         if not eager:
             self._pipe.watch()
         self._listener = listener
@@ -162,7 +163,7 @@ class Passage:
         events = self._read(chunk)
         if events and self._listener is not None:
             self._listener(events)
-        if not self._marks.quiet and self._is_of_interest():
+        if not self._marks.quiet:
             return self._given(self._decided(b"".join((*self._rest, chunk)), events))
         # The short way: whole events, and nothing else.
         whole = not self._rest and (chunk.endswith(_END) or chunk.endswith(_LONG_END))
@@ -252,7 +253,7 @@ class Passage:
         """A frame, or a piece of one. What the pipe keeps to itself is kept here, too."""
         events = self._hear(piece)
         self._rest.append(piece)
-        if self._is_of_interest():
+        if not self._marks.quiet:
             return self._decided(b"".join(self._rest), events)
         if not whole or self._pipe.frames == self._frames:
             return b""
@@ -278,15 +279,10 @@ class Passage:
 
     # --- what may go, and what may not ----------------------------------------------------------
 
-    def _is_of_interest(self) -> bool:
-        if self._eager and not self._pipe.ended:
-            self._marks.quiet = True
-        return not self._marks.quiet
-
     @property
     def _is_ripe(self) -> bool:
         """Was there a frame with which a client may run a call?"""
-        return self._marks.behind_ripe is not None and not self._eager
+        return self._marks.behind_ripe is not None
 
     def _decided(self, data: bytes, events: list[Event]) -> bytes:
         """These bytes begin where a frame does. With one of them a call may be run, or the stream
@@ -331,7 +327,8 @@ class Passage:
         """Why what is held must not go, though the stream came to its end."""
         if ending.reason in NORMAL:
             return None if self._marks.broke is None else _not_whole(self._marks.broke)
-        return _not_to_be_run(ending) if self._is_ripe else None
+        ripe = self._is_ripe and (self._marks.cut or not self._eager)
+        return _not_to_be_run(ending) if ripe else None
 
 
 def _not_whole(name: str) -> Failed:

@@ -278,7 +278,8 @@ class Calls:
 
     def settle(self, call: Call, text: str, out: Out) -> None:
         """The wire's own copy of the whole argument text."""
-        self._ripen(call)
+        if not self.marks.eager:  # what closes it is still to come
+            self._ripen(call)
         TABLE["settle", call.state](self, call, text, out)
 
     def restate(self, call: Call, text: str, out: Out) -> None:
@@ -379,7 +380,7 @@ class Calls:
         if runs_on == "client":
             self.called.add(choice)
             if self.marks.behind_ripe is None:
-                self.marks.ripen()
+                self.marks.ripen_whole()
         origin = Provenance(source, id, field, "stated", scribe.provider, scribe.response_id)
         out.append(ToolCallStart(ordinal, id, name, family, runs_on))
         out.append(ToolCallDelta(ordinal, text))
@@ -410,8 +411,11 @@ class Calls:
 
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
-        self._ripen(call)
+        if not self.marks.eager:
+            self._ripen(call)
         TABLE["close", call.state](self, call, "", out)
+        if self.marks.eager and (call.denied or call.state is not OVER):
+            self._ripen(call)
 
     def ripen_open(self) -> None:
         """A word for the end of the turn came, good or bad: a client may run what it has heard of."""
@@ -989,7 +993,7 @@ class Calls:
         self._over(call)
         if call.kind.runs_on == "client":
             self.called.add(call.choice)
-            self.marks.ripen()
+            self.marks.ripen_whole()
         kind = call.kind
         out.append(
             ToolCall(
@@ -1029,8 +1033,10 @@ class Calls:
         self._over(call)
         raw = joined(call.raw) if self.mended else call.raw
         kind = call.kind
-        if kind.runs_on == "client" and reason != "length" and self.marks.broke is None:
-            self.marks.broke = call.name
+        if kind.runs_on == "client":
+            self.marks.cut = True
+            if reason != "length" and self.marks.broke is None:
+                self.marks.broke = call.name
         out.append(
             BrokenToolCall(
                 call.ordinal,

@@ -216,6 +216,19 @@ def test_a_client_that_believes_each_closing_mark_runs_early_only_if_that_is_wan
 
 
 @over_wires
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "is_cut"])
+def test_a_call_that_is_not_whole_is_not_run_early_either(talk: type[Talk], ends: bool) -> None:
+    chunks = script(say("Look."), OSLO).chunks(talk.wire)
+    chunks = [chunk.replace(b'Oslo\\"}', b"Os") for chunk in chunks]
+    with between(talk.wire, telling(talk.wire, chunks if ends else chunks[:-1]), eager=True) as (
+        running, _,
+    ):  # fmt: skip
+        heard = post(running.url, talk.path, talk("").body())
+    assert would_run(talk.wire, heard) == []
+    assert heard.error is not None
+
+
+@over_wires
 def test_a_refusal_is_handed_on_as_it_is(talk: type[Talk]) -> None:
     refused = script(error("rate_limit", "Slow down", status=429))
     with between(talk.wire, refused) as (running, _):
