@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamnorm.encoding.ids import Grammar
 from streamnorm.encoding.encoder import Encoder
+from streamnorm.encoding.ids import Grammar
 from streamnorm.events import Provenance, ToolCallStart
 from streamnorm.gateway.ids import ServedIds
 from streamnorm.gateway.restoring import returned
