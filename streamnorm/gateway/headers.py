@@ -31,8 +31,18 @@ _NOT_BACK = frozenset(
 
 
 def client_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers of a request by their names in lower case; of one that comes twice, the last."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
+    """The headers of a request by their names in lower case. One that comes twice is a list of both; but
+    of keys there is one, the last.
+
+    >>> client_headers([(b"Anthropic-Beta", b"a"), (b"anthropic-beta", b"b")])
+    {'anthropic-beta': 'a, b'}
+    """
+    headers: dict[str, str] = {}
+    for raw, text in pairs:
+        name, value = raw.decode("latin-1").lower(), text.decode("latin-1")
+        several = name in headers and not is_secret_header(name)
+        headers[name] = f"{headers[name]}, {value}" if several else value
+    return headers
 
 
 def asked_with(headers: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from streamnorm.errors import UsageError
-from streamnorm.gateway.headers import asked_with, passed_query
+from streamnorm.gateway.headers import asked_with, client_headers, passed_query
 from streamnorm.gateway.upstreams import Upstreams
 from streamnorm.testing import call, error, say, script
 from tests.gateway.kit import TALKS, Chat, Messages, Responses, Talk, between, gateway, post
@@ -82,6 +82,12 @@ def test_the_gateway_s_own_key_goes_before_a_client_s():
 def test_no_password_stands_in_an_address():
     with pytest.raises(UsageError, match="no key in an address"):
         Upstreams(["ollama=http://me:secret@host"])
+
+
+def test_a_header_that_comes_twice_is_a_list_and_a_key_is_the_last():
+    names = (b"anthropic-beta", b"Anthropic-Beta", b"x-api-key", b"x-api-key")
+    told = client_headers(zip(names, (b"one", b"two", b"first", b"second"), strict=True))
+    assert told == {"anthropic-beta": "one, two", "x-api-key": "second"}
 
 
 def test_headers_of_the_wire_go_on_and_those_of_a_person_or_a_connection_stay():
