@@ -1066,6 +1066,13 @@ FINDS: dict[str, Find] = {
         for wire, say, end in (("dashscope", generated, ()), ("openai_chat", chat, (DONE,)),
                                ("mistral", chat, (DONE,)))
     },
+    **{
+        f"interactions: a stop whose kind is {odd}": (
+            "gemini_interactions",
+            (step_start(), f'event: step.stop\ndata: {{"event_type":{odd},"index":0}}\n\n'.encode(),
+             interaction("requires_action")))
+        for odd in ("[]", "{}")
+    },
     "gemini: a call said twice under a number": (
         "gemini", (called(name="pay", id=-1, args={"to": "me"}),) * 2),
     "conversations: an object that is stated at once, and never done": (
