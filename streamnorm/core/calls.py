@@ -923,7 +923,9 @@ class Calls:
         if empty and self.lost:
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
-        odd = empty or call.kind.key is not None or (self.lost and not call.stated)
+        # One object behind which another came is not all of it: a third may have come.
+        odd = empty or call.kind.key is not None or call.objects > 1
+        odd = odd or (self.lost and not call.stated)
         odd = odd or (call.minted and call.wire_id is not None)  # under the id of another
         if not closed and self.closes and odd:
             return _cut(reason, "the wire never closed this call")

@@ -469,7 +469,9 @@ class Parser:
         """
         where = complaint.where
         said = b'"%b"%b' % (_name(where).encode(), value) if complaint.unknown else value
-        if where == self.TYPE_FIELD or any(word in said for word in self.CALL_WORDS):
+        if where == self.TYPE_FIELD:
+            return value != b"null"  # which leaves it to the event's name
+        if any(word in said for word in self.CALL_WORDS):
             return value not in _NOTHING
         if not complaint.unknown:
             paths = (*self.CALL_TEXTS, *self.CALL_KEYS)

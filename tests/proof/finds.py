@@ -1066,8 +1066,30 @@ FINDS: dict[str, Find] = {
         for wire, say, end in (("dashscope", generated, ()), ("openai_chat", chat, (DONE,)),
                                ("mistral", chat, (DONE,)))
     },
+    **{
+        f"interactions: a stop whose kind is {odd}": (
+            "gemini_interactions",
+            (step_start(), f'event: step.stop\ndata: {{"event_type":{odd},"index":0}}\n\n'.encode(),
+             interaction("requires_action")))
+        for odd in ("[]", "{}")
+    },
     "gemini: a call said twice under a number": (
         "gemini", (called(name="pay", id=-1, args={"to": "me"}),) * 2),
+    "conversations: an object that is stated at once, and never done": (
+        "mistral_conversations",
+        (conversed("tool.execution.started", name="pay", arguments={"to": "me"}), RESPONSE_OVER)),
+    **{
+        f"{wire}: two objects, and never closed": (wire, body)
+        for wire, body in {
+            "mistral_conversations": (*(conversed(f"tool.execution.{kind}", name="pay", arguments=said)
+                                        for kind, said in (("started", {"to": "me"}), ("delta", {"n": 1}))),
+                                      RESPONSE_OVER),
+            "cohere": (cohere_start(), *(cohere("delta", {"function": {"arguments": said}})
+                                         for said in ({"to": "me"}, {"n": 1})), cohere_end("TOOL_CALL")),
+            "bedrock": (use(), *(bedrock("contentBlockDelta", delta={"toolUse": {"input": said}})
+                                 for said in ({"to": "me"}, {"n": 1})), aws_stop("tool_use"), METADATA),
+        }.items()
+    },
     "ollama: calls beside a message": (
         "ollama", ({**line(), "tool_calls": [{"function": {"name": "pay", "arguments": {"to": "me"}}}]},
                    {"done": True})),

@@ -1,9 +1,9 @@
 """Mistral conversations, read plainly: a call is an entry, known by its ids.
 
 A function call is what all its pieces say, and counts when the response is done. What the provider
-runs counts when it is done; without that only if its text is a whole object that says something and
-the response is done. A handoff counts when it is done, or with its beginning alone when the response
-is. Where anything was lost, a call without any text is none.
+runs counts when it is done; without that only if its text, or what was stated at once, is a whole
+object that says something and the response is done. A handoff counts when it is done, or with its
+beginning alone when the response is. Where anything was lost, a call without any text is none.
 """
 
 from __future__ import annotations
@@ -182,6 +182,8 @@ class Entries:
             call.fragments.append(text)
             call.tainted |= bool(text) and call.given is not None
         elif isinstance(text, dict) and sound_object(text) and not call.text:
+            if text and call.given not in (None, text):
+                call.state["merged"] = True  # where one followed, more may
             call.given = {**(call.given or {}), **text}
         elif text is not None or unknown(said, FIELDS):
             self.lost([call])
@@ -271,6 +273,7 @@ class Entries:
             if call.kind == "function":
                 self.tell(call, empty=not self.lost_any)
             elif not call.closed:
-                enough = call.text.strip("{} \t\r\n") and not self.lost_any
+                once = call.given and not call.state.get("merged")
+                enough = (once or call.text.strip("{} \t\r\n")) and not self.lost_any
                 if call.kind == "handoff" or enough:
                     self.tell(call)
