@@ -308,8 +308,8 @@ class Calls:
         """Is it text, one object of several, or a placeholder: whole, and yet perhaps not all?"""
         if call.kind.key is not None or call.objects:
             return True
-        # Asked at every word for the end: a long text is not joined each time. What grew to {} is {}.
-        return len(call.fragments) == 1 and self._size(call) <= 64 and call.raw.strip() == "{}"
+        # Asked at every word for the end: a long text is not joined each time.
+        return self._size(call) <= 64 and _is_placeholder(call)
 
     def replace(self, call: Call, text: str) -> None:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
@@ -757,7 +757,7 @@ class Calls:
             # It may also be a fragment that begins like the whole: what was sent is tried first.
             call.latches += (len(held),)
             return text[len(held) :]
-        if held.strip() == "{}":
+        if _is_placeholder(call):
             self._scribe.note("args.placeholder", call_id=call.id)
             self.replace(call, "")
         return text
@@ -1162,6 +1162,11 @@ def _whole(text: str) -> bool:
         return type(parse(text)) is dict
     except Refused:
         return False
+
+
+def _is_placeholder(call: Call) -> bool:
+    """An empty object that came at once, perhaps before the arguments. What grew to {} is {}."""
+    return len(call.fragments) == 1 and call.fragments[0].strip() == "{}"
 
 
 def _why_broken(arguments: Any, reason: FinishReason | None) -> tuple[BrokenReason, str]:

@@ -1073,6 +1073,12 @@ FINDS: dict[str, Find] = {
              interaction("requires_action")))
         for odd in ("[]", "{}")
     },
+    **{
+        f"{wire}: text behind pieces that grew to an empty object, and a call without any": (
+            wire, (chat(named(index=7)), chat(named("{", name="buy", id="B")), chat(entry("}"), finish="stop"),
+                   chat(entry('{"n":x}'), finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
     "gemini: a call said twice under a number": (
         "gemini", (called(name="pay", id=-1, args={"to": "me"}),) * 2),
     "conversations: an object that is stated at once, and never done": (
