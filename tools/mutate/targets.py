@@ -488,6 +488,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._compare", "never: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "always: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and len(call.fragments) > 1"): _ONE_PIECE,
+    (_CALLS, "Calls._compare", "without: and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "boundary: len(call.fragments) > 1"): _ONE_PIECE,
     (
         _CALLS, "Calls._close",
