@@ -414,7 +414,7 @@ class Calls:
         if not self.marks.eager:
             self._ripen(call)
         TABLE["close", call.state](self, call, "", out)
-        if self.marks.eager and (call.denied or call.state is not OVER):
+        if call.denied or call.state is not OVER:
             self._ripen(call)
 
     def ripen_open(self) -> None:

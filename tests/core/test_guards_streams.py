@@ -113,6 +113,14 @@ def fragment(text: Any, **more: Any) -> bytes:
     return delta(0, {"type": "input_json_delta", "partial_json": text}, **more)
 
 
+def step(kind: str, at: int, **more: Any) -> bytes:
+    return sse({"event_type": f"step.{kind}", "index": at, **more})
+
+
+def asked(name: str, text: str) -> dict[str, Any]:
+    return {"type": "function_call", "id": name, "name": name, "arguments": {"n": text}}
+
+
 HALF = M.START + M.open(0, "a", "pay") + M.args(0, '{"n"')
 REST = M.args(0, ":1}") + M.close(0) + M.end()
 BROKEN = ("pay", "conflict")
@@ -144,6 +152,20 @@ LOSSES: dict[str, tuple[str, bytes, list[tuple[str, Any]]]] = {
         + piece(ONE, 5, item_id="zz", call_id="a", odd={"arguments": 1})
         + piece("}", 1) + R.done(fc("", "b", "rob"), 1) + R.completed(),
         [("rob", {"n": 2}), BROKEN],
+    ),
+    "a copy of a told call that is broken at once is no other's, whatever place it names": (
+        "openai_responses",
+        TOLD + R.added(fc("", "b", "rob"), 1) + piece('{"n":2', 1)
+        + R.say("output_item.done", output_index=7, item=fc(TWO), odd={"arguments": 1})
+        + piece("}", 1) + R.done(fc("", "b", "rob"), 1) + R.completed(),
+        [PAID, BROKEN, ("rob", {"n": 2})],
+    ),
+    "bytes that had to be replaced are those of one call": (
+        "gemini_interactions",
+        step("start", 0, step=asked("pay", "?")).replace(b"?", b"\xff") + step("stop", 0)
+        + step("start", 1, step=asked("rob", "x")) + step("stop", 1)
+        + sse({"event_type": "interaction.completed", "interaction": {"status": "requires_action"}}),
+        [("rob", {"n": "x"}), BROKEN],
     ),
     "words of a call where they lead to one are in their place, though it is no list": (
         "gemini",
