@@ -146,6 +146,12 @@ LOSSES: dict[str, tuple[str, bytes, list[tuple[str, Any]]]] = {
     "a word of a call that says something is": (
         "anthropic", HALF + fragment(":1}", input={"m": 2}) + M.close(0) + M.end(), [BROKEN],
     ),
+    "an empty list where a text should be is a loss, though its field has a word of a call": (
+        "openai_responses",
+        BEGUN + R.say("function_call_arguments.done", output_index=0, arguments=[])
+        + R.done(fc("")) + R.completed(),
+        [BROKEN],
+    ),
     "what a call claims by its id is no other's, whatever place it names": (
         "openai_responses",
         R.CREATED + R.added(fc("")) + R.added(fc("", "b", "rob"), 1) + piece('{"n":2', 1)
