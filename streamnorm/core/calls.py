@@ -287,7 +287,7 @@ class Calls:
         provider runs may know more of its input when it is done."""
         asked = call.contradictions
         self.settle(call, text, out)
-        told = call.state is OVER and call.denied is None and call.retold is None
+        told = call.state is OVER and call.denied is None
         if not told or (asked, call.contradictions) != (0, 1):  # the first one is told
             return
         if call.kind.runs_on == "client" or not extends(text, call.raw):
@@ -414,7 +414,7 @@ class Calls:
         if not self.marks.eager:
             self._ripen(call)
         TABLE["close", call.state](self, call, "", out)
-        if self.marks.eager and (call.denied or call.state is not OVER):
+        if call.denied or call.state is not OVER:
             self._ripen(call)
 
     def ripen_open(self) -> None:
@@ -484,9 +484,7 @@ class Calls:
 
     def _doubt_behind(self, call: Call) -> None:
         """It broke. If it is a whole object and more, that may have been of one that is not decided yet."""
-        if self.closes or call.kind.key is not None:
-            return
-        if self._balance(call).is_too_much(call.fragments):
+        if not self.closes and self._balance(call).is_too_much(call.fragments):
             self.taint_open("text came behind the whole object of another call", call.choice)
 
     # --- doubt ----------------------------------------------------------------------------------

@@ -445,8 +445,7 @@ class Parser:
             return new
 
         data = even.change(data, complaint.path, changed)
-        known = not complaint.unknown or complaint.where not in self.ERRORS_AT
-        if dropped and not known and (error := self._plain(dropped[0])):
+        if dropped and complaint.where in self.ERRORS_AT and (error := self._plain(dropped[0])):
             raise StreamFailed(_plain_failure(error))
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"

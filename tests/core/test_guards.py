@@ -1196,6 +1196,28 @@ def test_the_first_call_that_is_ripe_is_looked_for_and_no_other():
     assert (first.reach is not None, second.reach) == (True, None)
 
 
+@pytest.mark.parametrize(
+    ("eager", "verbs", "is_ripe"),
+    [
+        (False, ["settle"], True),
+        (True, ["settle"], False),
+        (False, ["append", "close"], True),
+        (True, ["append", "close"], False),
+        (True, ["close"], True),
+        (True, ["fail", "close"], True),
+    ],
+)
+def test_where_whole_calls_may_run_at_once_only_a_call_that_is_not_whole_is_ripe(
+    eager: bool, verbs: list[str], is_ripe: bool
+):
+    desk, call = opened()
+    desk.calls.marks.eager = eager
+    said = {"settle": [WHOLE], "append": [WHOLE], "close": [], "fail": ["conflict", "why"]}
+    for verb in verbs:
+        getattr(desk, verb)(call, *said[verb])
+    assert (desk.calls.marks.behind_ripe is not None) is is_ripe
+
+
 def test_the_first_call_that_broke_is_named_unless_the_token_limit_says_it_itself():
     desk = Desk()
     for name, reason in (("cut", "length"), ("first", "truncated"), ("second", "conflict")):

@@ -488,6 +488,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._compare", "never: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "always: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and len(call.fragments) > 1"): _ONE_PIECE,
+    (_CALLS, "Calls._compare", "without: and text == held"): _ONE_PIECE,
+    (_CALLS, "Calls._began_otherwise", "always: self._given_up"): _SHORTCUT,
     (_CALLS, "Calls._compare", "boundary: len(call.fragments) > 1"): _ONE_PIECE,
     (
         _CALLS, "Calls._close",
