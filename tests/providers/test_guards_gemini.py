@@ -150,6 +150,18 @@ def test_whole_arguments_may_come_after_the_promise_of_more():
         assert notes == {"call.id_synthetic": 1}
 
 
+@pytest.mark.parametrize("more", [{}, {"thoughtSignature": "s"}], ids=["bare", "signed"])
+@pytest.mark.parametrize("finish", [None, "STOP"])
+def test_two_calls_of_one_chunk_are_two_and_one_of_a_later_chunk_is_a_copy(more, finish):
+    said = {**call(id="a", name="f", args={"n": 1}), **more}
+    events, notes = heard("gemini", parts(said, said, finish=finish) + STOP)
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [{"n": 1}] * 2
+    assert notes["call.id_duplicate"] == 1
+    events, notes = heard("gemini", parts(said) + parts(said, finish=finish) + STOP)
+    assert calls(events) == [("a", "f", {"n": 1})]
+    assert notes["call.start_repeated"] == 1
+
+
 def test_a_value_that_could_not_be_read_is_named_in_the_detail():
     body = parts(piece(at("$.a", "bytes", "x"), {"jsonPath": "$.b"}, name="f", more=False)) + STOP
     (first,) = [e for e in told(body) if isinstance(e, BrokenToolCall)]

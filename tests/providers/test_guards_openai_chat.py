@@ -541,3 +541,46 @@ def test_a_status_without_words_is_told_by_its_number(said: dict[str, Any]):
     last = events[-1]
     assert isinstance(last, Failed)
     assert (last.error, last.code) == (said.get("status_msg") or "the provider reported 7", "7")
+
+
+# --- what is lost, and whose it was ---------------------------------------------------------------
+
+OPENED = Chat.call(0, "a", "pay", '{"n"')
+CLOSING = Chat.delta({"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}) + Chat.end()
+
+
+@pytest.mark.parametrize(
+    ("lost", "byte"),
+    [
+        ({"choices": [], "new": {"tool_calls": [{"arguments": "x"}]}}, b"?"),
+        ({"choices": [], "model": "?"}, b"\xff"),
+    ],
+    ids=["words of a call", "bytes that were replaced"],
+)
+def test_what_is_lost_beside_no_choices_at_all_may_be_of_any_call(lost: Any, byte: bytes):
+    events, _ = heard("openai_chat", OPENED + sse(lost).replace(b"?", byte) + CLOSING)
+    assert fate(events)[0] == ["conflict"]
+
+
+@pytest.mark.parametrize(
+    ("function", "fates"),
+    [
+        ({"arguments": PAY}, ["conflict", "conflict"]),  # the number of its choice may be wrong
+        ({"name": "f", "arguments": PAY}, [{"n": 1}, {"n": 1}]),
+        ({}, [{"n": 1}, "conflict"]),
+    ],
+    ids=["text without a name", "a call of its own", "nothing"],
+)
+def test_a_legacy_call_of_another_choice_harms_an_open_one_only_if_its_text_has_no_name(
+    function: dict[str, Any], fates: list[Any]
+):
+    other = sse({"choices": [{"index": 1, "delta": {"function_call": function}}]})
+    assert fate(heard("openai_chat", OPENED + other + CLOSING)[0])[0] == fates
+
+
+@pytest.mark.parametrize("custom", [{"input": 5}, {"input": {"a": 1}}, "y", 5])
+def test_a_piece_of_a_text_tool_that_is_no_text_breaks_its_call_alone(custom: Any):
+    tool = {"index": 1, "id": "b", "type": "custom", "custom": {"name": "f", "input": "x"}}
+    body = OPENED + Chat.delta({"tool_calls": [tool]})
+    body += Chat.delta({"tool_calls": [{"index": 1, "custom": custom}]}) + CLOSING
+    assert fate(heard("openai_chat", body)[0])[0] == [{"n": 1}, "conflict"]

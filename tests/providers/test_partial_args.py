@@ -105,6 +105,35 @@ def test_values_that_come_before_their_call_leave_it_doubtful():
     assert told(values, part(name="f", willContinue=True), part())[0] == ["conflict"]
 
 
+@pytest.mark.parametrize(
+    ("begun", "last"),
+    [
+        ({"args": {"n": 1}, "willContinue": True}, [part()]),
+        ({"args": {}, "partialArgs": B_IS_1}, []),
+        ({"partialArgs": B_IS_1}, []),
+        ({}, []),
+    ],
+    ids=["arguments that go on", "no arguments beside values", "values", "a name alone"],
+)
+def test_values_of_no_call_leave_the_next_one_doubtful_unless_it_is_said_at_once(
+    begun: dict[str, Any], last: list[bytes]
+):
+    stray = part(partialArgs=A_IS_X)
+    assert told(stray, part(name="f", **begun), *last)[0] == ["conflict"]
+    assert told(stray, part(name="f", args={"n": 1}))[0] == [{"n": 1}]
+
+
+def test_values_of_a_call_given_up_leave_a_name_alone_doubtful_even_if_none_could_be_told():
+    late = part(name="f", partialArgs=[{"jsonPath": "$.a[1]", "numberValue": 1}], willContinue=True)
+    assert told(late, part(name="g"))[0] == ["conflict", "conflict"]
+    assert told(late, part(name="g", args={}))[0] == ["conflict", {}]
+
+
+def test_a_call_that_broke_may_be_told_anew_under_its_id():
+    bad = part(name="f", id="1", args=[1])
+    assert told(bad, part(name="f", id="1", partialArgs=B_IS_1))[0] == ["conflict", {"b": 1}]
+
+
 def test_another_call_begun_or_said_at_once_before_the_end_of_one_without_an_id_breaks_that_one():
     begun = part(name="f", willContinue=True)
     assert told(begun, part(name="g", willContinue=True), part())[0] == ["conflict", {}]
@@ -127,6 +156,9 @@ def test_a_name_alone_closes_the_call_of_that_name_only_if_its_pieces_repeat_it(
     assert told(BEGUN, part(partialArgs=B_IS_1, willContinue=True), part(name="f"))[0] == (
         ["conflict", "conflict"]
     )
+    # a piece that leaves the name out takes nothing back
+    bare = part(partialArgs=[{"jsonPath": "$.c", "numberValue": 2}], willContinue=True)
+    assert told(BEGUN, more, bare, part(name="f")) == ([{"a": "x", "b": 1, "c": 2}], FINISHED)
 
 
 def test_a_name_alone_and_a_promise_begin_a_call_even_where_pieces_repeat_the_name():

@@ -424,6 +424,18 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "never: part.text and part.function_call is None",
     ): _SHORTCUT,
     (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: part.thought is not None or part.thought_signature is not None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "never: (said := part.function_call) is not None",
+    ): _SHORTCUT,
+    (
+        _GEMINI, "GeminiParser._hot_chunk",
+        "always: choice.told or part.text or (not said.name)",
+    ): _SHORTCUT,
+    (
         _GEMINI, "GeminiParser._chunk",
         "always: p.candidates is None or p.prompt_feedback is not None or p.error is not None",
     ): _SHORTCUT,

@@ -390,7 +390,8 @@ class GeminiParser(Parser):
             if len(p.usage_metadata) != len(self._usage):
                 self._count(p.usage_metadata)
             self._usage = p.usage_metadata
-        calls, first = self.calls, -1  # the first call of this chunk: of one chunk, two are two
+        calls = self.calls
+        calls.since = len(calls.all)  # of one chunk, two calls are two
         for candidate in p.candidates:
             number = candidate.index
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
@@ -406,15 +407,12 @@ class GeminiParser(Parser):
                         self._part(number, choice, _full(part), out)
                         continue
                     choice.kind = None
-                    if first < 0:
-                        first = calls.since = len(calls.all)
                     text = self.exact(said.args)
                     self._whole(out, text, FUNCTION, number, said.id, _ID, said.name, None, said)
                     calls.lossy = ""
                 else:
                     self._part(number, choice, _full(part), out)
-        if first >= 0:
-            calls.since = ALL
+        calls.since = ALL
 
     # every other chunk; its parts have a table
 

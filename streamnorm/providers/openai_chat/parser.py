@@ -663,7 +663,7 @@ class ChatParser(Parser):
                 self._said_again(part.index, part.message, out)
             elif part.message is not None:
                 self._at_once(p.object, part.index, part.message, out)
-            elif isinstance(part.text, str) and part.text:
+            elif part.text:
                 self.scribe.note("wire.shape_odd", where="choices[].text")
                 out.append(TextDelta(part.text, 0, part.index))
             if part.error is not None:

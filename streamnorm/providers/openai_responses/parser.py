@@ -717,8 +717,8 @@ class ResponsesParser(Parser):
     # --- items ----------------------------------------------------------------------------------
 
     def _item_added(self, p: _OfItem, out: Out) -> None:
-        if p.output_index is not None and p.output_index >= self._reached:
-            self._reached = p.output_index + 1
+        if p.output_index is not None:
+            self._reached = max(self._reached, p.output_index + 1)
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         self._speak_of(p, item)
@@ -774,8 +774,8 @@ class ResponsesParser(Parser):
             self._places.remember(call, tool.type, index, first_text(item.get("id")))
 
     def _item_done(self, p: _OfItem, out: Out) -> None:
-        if p.output_index is not None and p.output_index >= self._reached:
-            self._reached = p.output_index + 1
+        if p.output_index is not None:
+            self._reached = max(self._reached, p.output_index + 1)
         item, raw = self.sound(p.item)
         tool = self._tool_of(item)
         self._speak_of(p, item)
