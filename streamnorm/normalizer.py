@@ -490,7 +490,7 @@ class Normalizer:
                 try:
                     payload = run(unread, self._envelope, out)
                 except UNREADABLE:
-                    self._read_odd(unread, lines, out)
+                    self._read_odd(unread, unread, lines, out)
                 else:
                     if payload is None:
                         return out
@@ -562,7 +562,7 @@ class Normalizer:
             try:
                 payload = run(some, envelope, out)
             except UNREADABLE:
-                self._read_odd(unread, lines, out)
+                self._read_odd(some, unread, lines, out)
             else:
                 if payload is None:
                     return
@@ -577,18 +577,23 @@ class Normalizer:
                 else:
                     payload = decode(line)
             except UNREADABLE:
-                self._read_odd(unread, lines, out)
+                self._read_odd(some, unread, lines, out)
                 decode = _refuse if calls.mended else self._decode
             else:
                 kinds[type(payload)](parser, payload, out)
 
-    def _read_odd(self, unread: Iterator[bytes], lines: list[bytes], out: list[Event]) -> None:
-        """The line that was just read: unusual, or of another head than those around it."""
-        line = lines[len(lines) - length_hint(unread) - 1]
-        if type(line) is Uncut:
-            self._read_uncut(line, out)
-        else:
-            self._odd(self._lead + line, out)
+    def _read_odd(
+        self, some: Iterator[bytes], unread: Iterator[bytes], lines: list[bytes], out: list[Event]
+    ) -> None:
+        """The line that was just read: unusual, or of another head than those around it. So may be
+        those behind it: they are not tried in vain."""
+        at = len(lines) - length_hint(unread)
+        if type(lines[at - 1]) is not Uncut:
+            return self._odd(self._lead + lines[at - 1], out)
+        self._read_uncut(lines[at - 1], out)
+        while at < len(lines) and type(lines[at]) is Uncut and next(some, None) is not None:
+            self._read_uncut(lines[at], out)
+            at += 1
 
     def _read_uncut(self, block: bytes, out: list[Event]) -> None:
         """A frame of another head between those of one."""

@@ -411,8 +411,6 @@ class Calls:
 
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
-        if not self.marks.eager:
-            self._ripen(call)
         TABLE["close", call.state](self, call, "", out)
         if call.denied or call.state is not OVER:
             self._ripen(call)
@@ -530,6 +528,13 @@ class Calls:
     def sizes(self) -> dict[int, int]:
         """How many fragments each open call has: what a doubtful payload grew can be told by it."""
         return {ordinal: len(call.fragments) for ordinal, call in self._open.items()}
+
+    def pieces(self) -> int:
+        """How many fragments the open calls have, all together."""
+        count = 0
+        for call in self._open.values():  # asked twice for each event off the hot path: no list
+            count += len(call.fragments)
+        return count
 
     def taint_grown(self, since: dict[int, int], why: str) -> bool:
         """The payload just read lacks something: so may every call that it began or added to. Any?"""
@@ -770,7 +775,9 @@ class Calls:
             return None
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
-        held, text = self._mended(call.raw), self._mended(text)
+        held = call.raw
+        if self.mended:
+            held, text = join(held), join(text)
         if len(call.fragments) > 1 and text == held:
             self.replace(call, held)  # what is confirmed is not joined again
         if not held and call.stated:  # its own item says that there is none
@@ -1129,9 +1136,13 @@ def _cut(reason: FinishReason | None, detail: str) -> tuple[BrokenReason, str]:
 
 
 def _says(call: Call, kind: Kind, name: str | None, text: str) -> bool:
-    """Was this call told, or closed, just so?"""
+    """Was this call told, or closed, just so? No text and an empty object are the same arguments."""
     told = call.state >= CLOSED and call.denied is None
-    return told and (call.kind, call.name) == (kind, name) and _is_text_of(call, text)
+    if not told or (call.kind, call.name) != (kind, name):
+        return False
+    if kind.key is None and text in ("", "{}"):
+        return not call.size or _is_text_of(call, "{}")
+    return _is_text_of(call, text)
 
 
 def _is_text_of(call: Call, text: str) -> bool:

@@ -291,13 +291,13 @@ class Parser:
 
     def _hear_in_doubt(self, payload: Any, data: bytes, out: Out) -> None:
         """Something of it was left aside or replaced: what it says of calls cannot be all."""
-        calls, why, since, begun = self.calls, self._loss, self.calls.sizes(), len(self.calls.all)
+        calls, why, since = self.calls, self._loss, self.calls.sizes()
         calls.lossy = why
         try:
             self.KINDS[type(payload)](self, payload, out)
         finally:
             calls.lossy = ""
-            claimed = calls.taint_grown(since, why) or len(calls.all) > begun
+            claimed = calls.taint_grown(since, why)
             self._doubt(self._plain(data), data, why, claimed=claimed)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
@@ -370,8 +370,8 @@ class Parser:
         named = self.calls_named(payload) if isinstance(payload, dict) else None
         worded = self._is_worded(data)
         if named is not None and all(call.state is State.OVER for call in named):
-            astray = not named and not claimed
-            named = None if worded and (astray or even.says_twice(data)) else named
+            unclaimed = not claimed and (not named or self._textless)
+            named = None if worded and (unclaimed or even.says_twice(data)) else named
         if named is None or worded:
             self.calls.lost = True  # also for a call that begins only now
         for call in self.calls.unfinished() if named is None else named:
@@ -449,8 +449,13 @@ class Parser:
             raise StreamFailed(_plain_failure(error))
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
-            self._textless = complaint.where in self.CALL_TEXTS
+            self._textless = self._is_text_of_a_call(complaint.where, dropped[0])
         return data
+
+    def _is_text_of_a_call(self, where: str, value: bytes) -> bool:
+        """Is it a call's text that is left aside, or has it one?"""
+        names = (b'"%b"' % _name(path).encode() for path in self.CALL_TEXTS)
+        return where in self.CALL_TEXTS or any(name in value for name in names)
 
     def _is_moved(self, where: str, value: bytes) -> bool:
         """Does what only calls say stand in a place that leads to no call?"""
@@ -464,7 +469,7 @@ class Parser:
 
         A field that we do not know is new, and no loss, where a call's text stands beside it; where
         the text is missing it may be the text under another name, and a number the place. One that
-        has a name which only calls have was moved.
+        has a name which only calls have was moved, and so was a text where names lead to a call's.
         """
         where = complaint.where
         said = b'"%b"%b' % (_name(where).encode(), value) if complaint.unknown else value
@@ -476,6 +481,8 @@ class Parser:
             paths = (*self.CALL_TEXTS, *self.CALL_KEYS)
             nothing = value == b"null" and where not in paths and not where.endswith("[]")
             return not nothing and any(_on_the_way(where, path) for path in paths)
+        if value[:1] == b'"' and (where.count("."), _name(where)) in _steps(self.CALL_TEXTS):
+            return True
         is_text = value[:1] in b'"{[' and value != b'""'
         kin = (is_text, self.CALL_TEXTS), (value.isdigit(), self.CALL_KEYS)
         names = [_name(path) for could_be, paths in kin if could_be
@@ -643,6 +650,13 @@ def _inside(where: str) -> str:
 
 def _name(where: str) -> str:
     return where.rpartition(".")[2].removesuffix("[]")
+
+
+@lru_cache(maxsize=64)
+def _steps(paths: tuple[str, ...]) -> frozenset[tuple[int, str]]:
+    """All that is on the way to one of these places: how deep, and its name."""
+    ways = (path.replace("[]", "").split(".")[:-1] for path in paths)
+    return frozenset(step for way in ways for step in enumerate(way))
 
 
 def _on_the_way(where: str, path: str) -> bool:

@@ -245,15 +245,14 @@ class SSE:
 def _part(lines: list[bytes]) -> bool:
     """Part lines that have blocks of other heads behind them; False: there is more to be found out."""
     parted: list[bytes] = []
-    for line in lines:
-        if LF not in line:
-            parted.append(line)
-            continue
-        first, *others = line.split(b"\n\n")
+    done = 0
+    for at in [at for at, line in enumerate(lines) if LF in line]:
+        first, *others = lines[at].split(b"\n\n")
         if LF in first or not all(other.startswith(_NO_JSON) for other in others):
             return False
-        parted += [first, *map(Uncut, others)]
-    lines[:] = parted
+        parted += [*lines[done:at], first, *map(Uncut, others)]
+        done = at + 1
+    lines[:done] = parted
     return True
 
 

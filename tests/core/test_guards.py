@@ -978,6 +978,17 @@ def test_an_object_that_text_follows_is_not_whole():
     assert not desk.calls.is_whole(call)
 
 
+@pytest.mark.parametrize(
+    ("objects", "fate"), [((WHOLE,), "whole"), ((WHOLE, '{"b":2}'), "truncated")]
+)
+def test_without_its_closing_mark_one_object_may_be_all_and_two_may_not(objects, fate):
+    desk, call = opened()
+    for text in objects:
+        desk.merge_object(call, text)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", fate)]
+
+
 @pytest.mark.parametrize("closed", ['{"b":2}', "[1]"])
 def test_an_object_for_a_call_that_was_closed_may_be_of_the_one_that_is_open(closed: str):
     """Told or waiting for the end, what it said stays as it is."""

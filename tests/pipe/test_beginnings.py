@@ -264,6 +264,42 @@ def test_objects_that_are_joined_are_no_line_of_a_wire_of_lines():
     assert [e.kind for e in pipe.feed(JOINED) + pipe.close()] == ["failed"]
 
 
+def test_an_event_of_a_wire_that_is_found_is_read_as_that_wire_reads_it():
+    """Of all wires only this one has bare objects between its events."""
+    bare = Gemini.text("b", finish="STOP").removeprefix(b"data: ")
+    for provider in ("gemini", "auto"):
+        events = Normalizer(provider).feed(Gemini.text("a") + bare)
+        assert text_of(events) == "ab"
+
+
+@pytest.mark.parametrize("between", [b"", b"\n"])
+def test_objects_of_a_wire_of_events_are_told_by_what_they_say(between: bytes):
+    said = [b'{"type":"message_start","message":{"id":"r","model":"m"}}',
+            b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}',
+            b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}', b'{"type":"message_stop"}']  # fmt: skip
+    pipe = Normalizer("auto")
+    events = [event for each in said for event in pipe.feed(each + between)] + pipe.close()
+    assert (pipe.provider, text_of(events), events[-1].kind) == ("anthropic", "a", "finish")
+
+
+def test_events_of_a_wire_of_lines_are_told_by_what_they_say():
+    said = [{"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
+            {"type": "turn.completed", "usage": {}}]  # fmt: skip
+    pipe = Normalizer("auto")
+    events = pipe.feed(b"".join(map(sse, said))) + pipe.close()
+    assert (pipe.provider, events[-1].kind) == ("codex", "finish")
+
+
+@pytest.mark.parametrize("provider", ["bedrock", "auto"])
+def test_a_wire_of_binary_frames_may_come_in_lines(provider: str):
+    said = [b'{"messageStart":{"role":"assistant"}}',
+            b'{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a"}}}',
+            b'{"messageStop":{"stopReason":"end_turn"}}', b'{"metadata":{"usage":{}}}', b""]  # fmt: skip
+    pipe = Normalizer(provider)
+    events = pipe.feed(b"\n".join(said)) + pipe.close()
+    assert (pipe.provider, text_of(events), events[-1].kind) == ("bedrock", "a", "finish")
+
+
 def test_binary_frames_are_no_stream_of_a_wire_that_never_comes_in_them():
     pipe = Normalizer("ollama")
     frame = write_frame({":event-type": "messageStart"}, b'{"role":"assistant"}')

@@ -24,6 +24,7 @@ from tests.conftest import (
     text_of,
     tr,
 )
+from tests.providers.streams import Gemini
 
 TWO = ["openai_chat", "anthropic"]
 
@@ -128,6 +129,13 @@ def test_the_number_of_calls(provider: str, over: int):
     assert reached(events, "calls", limit) is (over > 0)
     if over <= 0:
         assert len(calls_of(events)) == limit + over
+
+
+def test_the_number_of_calls_that_come_whole_in_a_frame_each():
+    frames = [Gemini.parts({"functionCall": {"name": "f", "args": {"n": n}}}) for n in range(4)]
+    pipe = Normalizer("gemini", limits=Limits(calls=2))
+    events = [event for frame in frames for event in pipe.feed(frame)]
+    assert reached(events, "calls", 2)
 
 
 @pytest.mark.parametrize("provider", TWO)

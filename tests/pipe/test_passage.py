@@ -470,6 +470,29 @@ def test_it_tells_what_an_error_frame_needs_to_follow_what_went_out():
     assert (passage.model, passage.response_id, passage.number) == ("gpt-9", "resp_1", 1)
 
 
+def test_of_frames_that_come_together_those_behind_an_error_do_not_go_out():
+    error = sse({"error": {"message": "no"}})
+    passage = Passage("openai_chat")
+    assert passage.feed(Chat.text("a") + error + Chat.text("b")) == Chat.text("a") + error
+
+
+def test_the_place_of_a_frame_is_told_once_frames_are_known_and_where_one_says_it():
+    frame = sse({"type": "response.in_progress", "sequence_number": 7, "response": {"id": "r"}})
+    pipe = Normalizer("openai_responses")
+    assert pipe.place_of(frame) is None
+    pipe.feed(frame)
+    assert [pipe.place_of(each) for each in (frame, b": hi\n\n")] == [7, None]
+
+
+def test_a_call_that_has_begun_and_is_not_told_yet_is_under_way():
+    passage = Passage("openai_chat")
+    said = []
+    for piece in (Chat.text("Hi"), Chat.call(0, "a", "f"), Chat.call(0, None, None, "{")):
+        passage.feed(piece)
+        said.append(passage.hesitates)
+    assert said == [False, True, False]
+
+
 def test_a_body_that_is_no_stream_gives_nothing_out():
     out, passage = handed("anthropic", [b"<html>\n\nno\n\n</html>"])
     assert out == b""

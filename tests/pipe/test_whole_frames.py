@@ -336,6 +336,22 @@ def test_text_behind_half_a_character_comes_behind_it_whatever_its_frame_is_call
         assert text == "a\ufffdaxaaxa", name
 
 
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES, CHAT._replace(name="mistral")])
+@pytest.mark.parametrize("behind", ["usual", "other"])
+def test_half_a_character_that_stays_half_is_told_before_the_frame_behind_it(
+    wire: Wire, behind: str
+) -> None:
+    usual = f"{wire.lead}{wire.text('a')}\n\n"
+    half = f"{wire.lead}{wire.text(chr(92) + 'ud83d')}\n\n"
+    other = f"event: c\ndata: {wire.text('a')}\n\n"
+    next_ = {"usual": usual, "other": other}[behind]
+    frames = [*wire.before, usual, usual, half, next_, usual, usual, *wire.after]
+    for name, chunks in _chunkings([frame.encode() for frame in frames]).items():
+        events, _ = _heard(wire, chunks)
+        text = "".join(event.text for event in events if event.kind == "text_delta")
+        assert text == "aa\ufffdaaa", name
+
+
 STRAYS = {
     "an error": ('{"error":{"message":"down"}}', ("failed", "provider_error"), "provider_error"),
     "an error that is no JSON": ('{"error": oops', ("finish", "tool_calls"), "conflict"),

@@ -1079,6 +1079,57 @@ FINDS: dict[str, Find] = {
                    chat(entry('{"n":x}'), finish="tool_calls"), DONE))
         for wire in ("openai_chat", "mistral")
     },
+    "ollama: the end said twice, and alike": (
+        "ollama", (line({"function": {"name": "pay"}}), b'{"done":true,"done":true,"done_reason":"stop"}\n')),
+    **{
+        f"{wire}: an input that its item says as {odd!r}": (
+            wire, (CREATED, event("code_interpreter_call_code.delta", delta="1"),
+                   item("done", "code_interpreter_call", code=odd, status="completed"), over()))
+        for wire in ("openai_responses", "azure_foundry") for odd in ([], [1], 5, {})
+    },
+    **{
+        f"{wire}: an input that is stated, and then {odd!r}": (
+            wire, (CREATED, event("custom_tool_call_input.delta", delta="1"),
+                   event("custom_tool_call_input.done", input="2"),
+                   item("done", "custom_tool_call", call_id="A", name="pay", input=odd, status="completed"),
+                   over()))
+        for wire in ("openai_responses", "azure_foundry") for odd in ([], [1], 5)
+    },
+    **{
+        f"{wire}: an item that is done without ids in another place": (
+            wire, (CREATED, function("added", "", place=3), function("done", "{}", call_id=5, id=None),
+                   over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay",
+                         "arguments": "{}", "status": "completed"})))
+        for wire in ("openai_responses", "azure_foundry")
+    },
+    **{
+        f"{wire}: an object of arguments after the word for the end": (
+            wire, (chat(named({"to": "me"}), finish="tool_calls"), chat(named({"a": 1}), finish="tool_calls"),
+                   DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "a fragment in a start that has no block": (
+        "anthropic",
+        (start(2), delta('{"n', 2), {"type": "content_block_start", "index": 0,
+         "delta": {"type": "input_json_delta", "partial_json": '":1,"m'}}, delta('":2}', 2), stop(2),
+         reason(), END)),
+    "a fragment in a start that has no block, in the place of a call that was told": (
+        "anthropic",
+        (start(0, id="B"), delta(WHOLE), stop(), start(2), delta('{"n', 2),
+         {"type": "content_block_start", "index": 0,
+          "delta": {"type": "input_json_delta", "partial_json": '":1,"m'}}, delta('":2}', 2), stop(2),
+         reason(), END)),
+    "a start whose event alone says what it is, beside another call": (
+        "anthropic",
+        (b"event: content_block_start\ndata: " + json.dumps({**start(3, id="B"), "type": 5}).encode() + b"\n\n",
+         start(0), delta('{"n":1', 0), delta(WHOLE, 3), delta("}", 0), stop(0), reason(), END)),
+    "cohere: bytes that are no UTF-8 in a piece of content": (
+        "cohere", (cohere_start(), cohere("end"), b'data: {"type":"content-start","ind\xde\xddex":0}\n\n',
+                   cohere_end("TOOL_CALL"))),
+    "conversations: a piece of its own ids whose event alone says what it is": (
+        "mistral_conversations",
+        (entry_piece(WHOLE), b"event: function.call.delta\n"
+         b'data: {"type":[],"id":"e9","name":"buy","tool_call_id":"B","arguments":"{"}\n\n', RESPONSE_OVER)),
     "gemini: a call said twice under a number": (
         "gemini", (called(name="pay", id=-1, args={"to": "me"}),) * 2),
     "conversations: an object that is stated at once, and never done": (
@@ -1096,6 +1147,22 @@ FINDS: dict[str, Find] = {
                                  for said in ({"to": "me"}, {"n": 1})), aws_stop("tool_use"), METADATA),
         }.items()
     },
+    **{
+        f"{wire}: a delta that is the text {said!r}, in the {where} of a block": (
+            wire, tuple({**payload, "delta": said} if at == where else payload for at, payload in body.items()))
+        for wire, body in {
+            "bedrock": {"start": use(), "delta": bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}),
+                        "stop": bedrock("contentBlockStop"), "end": aws_stop("tool_use"), "counts": METADATA},
+            "anthropic": {"start": start(), "delta": delta(WHOLE), "stop": stop(), "reason": reason(), "end": END},
+        }.items() for where in ("start", "stop") for said in ("", "0")
+    },
+    **{
+        f"gemini: a call of one id, first {first!r}, then {second!r}": (
+            "gemini", (*(called(name="pay", id="A", **said) for said in (first, second)), part("STOP", text="")))
+        for first, second in (({}, {"args": {}}), ({"args": {}}, {}))
+    },
+    "codex: a search that does not say what it searches for, twice": (
+        "codex", (thing("completed", "web_search", query=None),) * 2),
     "ollama: calls beside a message": (
         "ollama", ({**line(), "tool_calls": [{"function": {"name": "pay", "arguments": {"to": "me"}}}]},
                    {"done": True})),
@@ -1109,6 +1176,12 @@ LOSSES: dict[str, Find] = {
             wire, (chat(named('{"n":1')), chat({"index": 0, field: "2"}), chat(entry("}")),
                    chat(finish="stop"), DONE))
         for wire in ("openai_chat", "mistral") for field in ("arguments", "input", "new_field")
+    },
+    **{
+        f"{wire}: arguments for an empty object, behind a word for the end beside a piece of another": (
+            wire, (chat(named("{}")), chat(named('{"n":1', id="B", index=1), finish="tool_calls"),
+                   chat(entry(WHOLE)), chat(finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
     },
     **{
         f"{wire}: all arguments beside the function": (
@@ -1178,6 +1251,13 @@ LOSSES: dict[str, Find] = {
             wire, (chat(named(WHOLE)), chat(named('{"n":1', id="B", index=1)), chat(entry("2")),
                    chat(entry("}", index=1)), chat(finish="tool_calls"), DONE))
         for wire in ("openai_chat", "mistral")
+    },
+    **{
+        f"gemini: a call by its name alone, behind one with {which} and a bare number as arguments": (
+            "gemini", (called(name="pay", willContinue=True, partialArgs=[odd]), called(name="buy", args=5),
+                       called(name="sell"), part("STOP", text="")))
+        for which, odd in {"a value out of order": {"jsonPath": "$[1]", "stringValue": "m"},
+                           "a value that has no path": {"stringValue": "m"}}.items()
     },
     "gemini: a call that goes on under another name": (
         "gemini", (called(name="pay", id="A", willContinue=True), value("m", id="A", name="buy"),

@@ -31,10 +31,16 @@ class Payload(NamedTuple):
 class Twice(dict[str, Any]):
     """An object that says a key twice: readable, but not exact."""
 
+    differs = False  # … and not the same both times
+
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = dict(pairs)
-    return whole if len(whole) == len(pairs) else Twice(whole)
+    if len(whole) == len(pairs):
+        return whole
+    twice = Twice(whole)
+    twice.differs = any(whole[name] != value for name, value in pairs)
+    return twice
 
 
 def _refuse(constant: str) -> Any:

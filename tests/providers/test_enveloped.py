@@ -91,8 +91,9 @@ def test_an_exception_is_one_though_it_is_named_as_a_chunk_too():
     headers = {":message-type": "exception", ":exception-type": "throttlingException"}
     both = write_frame({**headers, ":event-type": "chunk"}, b'{"message":"no"}')
     body = b"".join(map(chunk, payloads(TALK.bytes("anthropic"))[:3]))
-    events = tr("bedrock", body + both)
-    assert events[-1] == Failed("provider_error", "no", True, "throttlingException")
+    for provider in ("bedrock", "anthropic"):
+        events = tr(provider, body + both)
+        assert events[-1] == Failed("provider_error", "no", True, "throttlingException")
 
 
 def test_an_event_between_payloads_of_another_wire_makes_them_no_text():

@@ -148,3 +148,51 @@ def test_a_turn_that_said_that_it_began_ends_with_its_own_word_alone():
         ("failed", "truncated"), ("finish", "stop"), ("failed", "truncated"),
     ]  # fmt: skip
     assert ends[2].error == "the next turn began before this one ended"
+
+
+def context(turn: str | None = None) -> Line:
+    return {"type": "turn_context", "payload": {"turn_id": turn} if turn else {}}
+
+
+T_STARTED = happened("task_started", turn_id="t")
+
+
+@pytest.mark.parametrize(
+    ("lines", "end"),
+    [
+        ((T_STARTED, SAYS, context("t"), COMPLETE), "finish"),
+        ((T_STARTED, SAYS, context(), COMPLETE), "finish"),
+        ((T_STARTED, context("u"), SAYS, COMPLETE), "finish"),
+        ((STARTED, SAYS, context("u"), COMPLETE), "finish"),
+        ((STARTED, context("t"), SAYS, context("t"), COMPLETE), "finish"),
+        ((T_STARTED, SAYS, context("u"), COMPLETE), "failed"),
+        ((T_STARTED, SAYS, context(), context("u"), COMPLETE), "failed"),
+        ((STARTED, context("t"), SAYS, context("u"), COMPLETE), "failed"),
+    ],
+)
+def test_a_context_that_names_another_turn_behind_an_item_is_of_the_next_one(lines, end):
+    last = from_bytes(*lines)[-1]
+    assert (last.kind, getattr(last, "error", "")) == (
+        end, "the next turn began before this one ended" if end == "failed" else "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("said", [context("t"), context()])
+def test_a_context_within_a_task_is_not_its_end(said):
+    called = saved({**CUSTOM, "input": "x"})
+    assert in_short(T_STARTED, SAYS, said, called, COMPLETE) == ([{"input": "x"}], [])
+
+
+# --- one id, two items --------------------------------------------------------------------------------
+
+
+def test_an_item_of_another_type_under_the_id_of_one_without_a_name_breaks_it():
+    nameless = item("completed", "collab_tool_call", tool="", prompt="x")
+    command = item("completed", "command_execution", command="ls", exit_code=0)
+    whole, broken = in_short(BEGIN, nameless, command, END)
+    assert (whole, broken) == ([], ["conflict"])
+
+
+def test_the_end_of_a_turn_is_not_that_of_a_call_from_the_turn_before_it():
+    started = item("started", "command_execution", command="ls")
+    assert in_short(BEGIN, started, BEGIN, END) == ([], ["conflict"])

@@ -242,3 +242,24 @@ def test_a_handoff_that_is_another_when_it_is_said_again_is_noted():
     for payload in (leaving(), entering(), entering(next_agent_id="c"), DONE):
         pipe.feed_payload(payload)
     assert pipe.notes["args.mismatch"] == 1
+
+
+# --- pieces that say nothing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("nothing", "expected"), [("", [{"a": 1}]), (None, ["conflict"])])
+def test_an_empty_piece_of_a_text_is_no_loss_and_one_without_text_is(nothing, expected):
+    assert in_short(piece('{"a"'), piece(nothing), piece(": 1}")) == expected
+    execution = [started(arguments='{"a"'), delta(nothing), delta(": 1}"), EXECUTED]
+    assert in_short(*execution) == expected
+
+
+def test_a_chunk_without_a_type_is_text_only_if_it_has_one():
+    events = told({"type": "message.output.delta", "content": [{"x": 1}, {"text": "b"}]}, DONE)
+    assert [e.text for e in events if e.kind == "text_delta"] == ["b"]
+    assert [e.wire_kind for e in events if e.kind == "unrecognized"] == ["content/?"]
+
+
+def test_an_execution_said_in_two_objects_and_never_closed_is_not_whole():
+    assert in_short(started(arguments=None), delta({"a": 1})) == [{"a": 1}]
+    assert in_short(started(arguments=None), delta({"a": 1}), delta({"b": 2})) == ["truncated"]

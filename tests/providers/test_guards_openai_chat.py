@@ -227,6 +227,13 @@ def test_an_input_of_another_type_is_a_loss():
     assert fate(heard("openai_chat", body)[0])[0] == ["conflict"]
 
 
+def test_an_input_of_another_type_beside_the_name_of_its_tool_is_a_loss():
+    entry = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "sh", "input": 5}}
+    more = {"index": 0, "custom": {"input": "ls"}}
+    body = Chat.delta({"tool_calls": [entry]}) + Chat.delta({"tool_calls": [more]}) + Chat.end()
+    assert fate(heard("openai_chat", body)[0])[0] == ["conflict"]
+
+
 # --- reasoning and media, beside rare fields ------------------------------------------------------
 
 
@@ -584,3 +591,20 @@ def test_a_piece_of_a_text_tool_that_is_no_text_breaks_its_call_alone(custom: An
     body = OPENED + Chat.delta({"tool_calls": [tool]})
     body += Chat.delta({"tool_calls": [{"index": 1, "custom": custom}]}) + CLOSING
     assert fate(heard("openai_chat", body)[0])[0] == [{"n": 1}, "conflict"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "fates"),
+    [
+        ({"custom": {"text": "y"}}, [{"n": 1}, "conflict"]),
+        ({"custom": {"input": "y"}, "note": "z"}, [{"n": 1}, {"input": "xy"}]),
+    ],
+    ids=["under another name", "beside something new"],
+)
+def test_text_of_a_text_tool_is_lost_under_another_name_and_not_beside_something_new(
+    entry: dict[str, Any], fates: list[Any]
+):
+    tool = {"index": 1, "id": "b", "type": "custom", "custom": {"name": "f", "input": "x"}}
+    body = OPENED + Chat.delta({"tool_calls": [tool]})
+    body += Chat.delta({"tool_calls": [{"index": 1, **entry}]}) + CLOSING
+    assert fate(heard("openai_chat", body)[0])[0] == fates

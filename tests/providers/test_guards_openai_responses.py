@@ -424,6 +424,24 @@ def test_an_item_in_progress_that_has_grown_is_told_when_it_is_done():
     assert ends(A, R.done(item, 0)) == [("a", "pay", CUT)]
 
 
+def test_an_item_in_progress_whose_input_is_empty_may_still_grow():
+    item = {**fc("fa", "a"), "status": "in_progress"}
+    assert ends(A, R.done(item, 0), piece(ONE, output_index=0), OVER) == [("a", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize(
+    ("before", "item", "told"),
+    [
+        (b"", fc(None, None, arguments=TWO), ("minted", "pay", {"n": 2})),
+        (GROWN, fc(None, None, arguments=TWO), ("minted", "pay", "conflict")),
+        (GROWN, fc(None, None, "rob", arguments=TWO), ("minted", "rob", {"n": 2})),
+        (GROWN, fc(None, "b", arguments=TWO), ("b", "pay", {"n": 2})),
+    ],
+)
+def test_an_item_that_was_never_added_is_in_doubt_if_it_may_be_one_that_goes_on(before, item, told):
+    assert told in ends(before, R.done(item, 1), OVER)
+
+
 def test_an_input_that_was_streamed_needs_no_field_of_its_item():
     item = {"type": "custom_tool_call", "id": "cu", "call_id": "c", "name": "run"}
     grown = R.added(item, 0) + R.say("custom_tool_call_input.delta", delta="x", output_index=0)
@@ -540,6 +558,17 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
     "without an id, in a place that nobody has": (
         [R.added(fc(None, None), 3), piece('{"n":', output_index=3)],
         [fc(None, None, arguments=ONE)], [("minted", "pay", {"n": 1})],
+    ),
+    "an input, where its item said that there is none": (
+        [A, R.done(fc("fa", "a"), 0)], [fc("fa", "a", arguments=ONE)], [("a", "pay", "conflict")],
+    ),
+    "an input, where its item said nothing of one": (
+        [A, R.done(fc("fa", "a", arguments=None), 0)], [fc("fa", "a", arguments=ONE)],
+        [("a", "pay", {"n": 1})],
+    ),
+    "all of an input that was cut, where its item said that there is none": (
+        [A, piece('{"n":', output_index=0), R.done(fc("fa", "a"), 0)],
+        [fc("fa", "a", arguments=ONE)], [("a", "pay", {"n": 1})],
     ),
     "in the place of another, with other items": (
         [A, B], [fc("x", "b", "rob", arguments=TWO), fc("y", "a", arguments=ONE)],
@@ -1059,3 +1088,28 @@ def test_parts_of_one_item_are_compared_part_by_part_in_any_order():
 
     pieces = [text(0, "a"), text(1, "c"), text(0, "b"), text(1, "d")]
     assert text_of(told(*pieces, all_of(0, "ab"), all_of(1, "cd"), OVER)) == "acbd"
+
+
+UNASKED = {"type": "web_search_call", "id": "ws_1", "status": "in_progress"}
+ASKED = {**UNASKED, "action": {"type": "search"}}
+UNQUERIED = {"type": "file_search_call", "id": "fs_1", "status": "in_progress"}
+
+
+@pytest.mark.parametrize(
+    ("items", "raw"),
+    [
+        ([UNASKED], ""),
+        ([ASKED], '{"type": "search"}'),
+        ([ASKED, UNASKED], '{"type": "search"}'),
+        ([ASKED, {**UNASKED, "action": 5}], '{"type": "search"}'),
+        ([UNQUERIED], ""),
+        ([fc("i", "c")], ""),
+        ([fc("i", "c", arguments=ONE)], ONE),
+        ([fc("i", "c", arguments=ONE), fc("i", "c", arguments=5)], ONE),
+    ],
+)
+def test_of_a_call_that_was_cut_off_the_input_that_came_as_it_was_added_is_what_was_heard(
+    items: list[dict[str, Any]], raw: str
+):
+    broken = [e for e in told(*map(R.added, items)) if isinstance(e, BrokenToolCall)]
+    assert [(e.reason, e.raw) for e in broken] == [("truncated", raw)]

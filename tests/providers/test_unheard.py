@@ -143,6 +143,28 @@ def test_an_event_that_has_lost_its_data_breaks_the_call_that_goes_on(event: byt
     assert (calls, notes["wire.no_data"]) == ([fate], 1)
 
 
+@pytest.mark.parametrize(("type_", "fate"), [("null", WHOLE), ("5", "conflict")])
+def test_the_name_of_an_event_stands_in_for_a_type_that_is_null_and_for_no_other(type_, fate):
+    odd = b'event: ping\ndata: {"type":%b}\n\n' % type_.encode()
+    assert in_the_midst("anthropic", odd) == [fate]
+
+
+# --- words of a call in the place of none -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wire", "odd"),
+    [
+        ("anthropic", {"type": "content_block_delta", "index": 1,
+                       "delta": {"type": "text_delta", "text": "x", "input": "y"}}),
+        ("cohere", {"type": "content-delta", "index": 0, "tool_calls": 5,
+                    "delta": {"message": {"content": {"text": "x"}}}}),
+    ],
+)  # fmt: skip
+def test_words_of_a_call_in_a_payload_of_a_text_break_the_call_that_goes_on(wire: str, odd: Any):
+    assert in_the_midst(wire, odd) == ["conflict"]
+
+
 # --- fields said twice ------------------------------------------------------------------------------
 
 

@@ -303,7 +303,7 @@ class CodexParser(ResponsesParser):
                 self.calls.taint(call, self.calls.lossy)
         elif whole:
             self._compare(call, step, item, raw, out)
-        if call.renamed or call.kind.family != step.family:  # one without a name gets any
+        if call.kind.family != step.family:  # one without a name gets any
             self.calls.fail(call, "conflict", "it was started under another name", out)
         return call
 
@@ -321,7 +321,7 @@ class CodexParser(ResponsesParser):
             self.scribe.note("args.mismatch", call_id=call.id)
             why = "it was completed with another input than it was started with"
             self.calls.fail(call, "conflict", why, out)
-        elif said == told:
+        elif said == told and _is_said(step, item):
             self.calls.settle(call, _arguments(step, raw), out)
 
     def end_of_calls(self, out: Out) -> None:

@@ -509,13 +509,14 @@ class GeminiParser(Parser):
                 self._end_told(choice, told, out)
         except Conflict as conflict:
             self.calls.fail(told.call, "conflict", str(conflict), out)
+            self.calls.lost = True  # what has no place in it may have been another's
             self.calls.doubt_next(number, told.call.wire_id)
             choice.told.remove(told)
 
     def _void(self, choice: _Choice, told: Told, out: Out) -> None:
         """What was told of it may have been of the one that begins now."""
         if told.values:
-            choice.astray = True
+            choice.astray = self.calls.lost = True  # those out of order are no fragments
         choice.told.remove(told)
         self.calls.void(told.call, out)
 

@@ -133,8 +133,8 @@ class MistralParser(ChatParser):
                 self._fail(failure_of(choice.error))
             if choice.finish_reason:
                 self._finish_choice(choice.index, choice.finish_reason, out)
-                said = choice.delta is not None and bool(choice.delta.tool_calls)
-                self._choice(choice.index).hear_end(said)
+                entries = choice.delta.tool_calls if choice.delta is not None else None
+                self._choice(choice.index).hear_end(bool(entries), entries)
         self._count(p.usage)
 
     def _delta(self, number: int, delta: Delta, out: Out) -> None:

@@ -452,7 +452,7 @@ class ConversationsParser(Parser):
         for call in self._executed.values():
             if call.state is State.OVER or call.taint:
                 continue
-            whole = self.calls.is_whole(call) and call.objects < 2 and not self.calls.lost
+            whole = self.calls.is_whole(call) and call.objects <= 1 and not self.calls.lost
             if whole and call.raw.strip(_BRACES):
                 self.scribe.note("call.unclosed", call_id=call.id)
             else:

@@ -132,8 +132,8 @@ class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_over", "_scribe", "beside", "builtin", "by_index", "copy", "executed", "functions", "last",
-        "legacy", "number", "raw_reason", "reason", "row", "spoke",
+        "_calls", "_over", "_passed", "_scribe", "beside", "builtin", "by_index", "copy", "executed",
+        "functions", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -152,6 +152,7 @@ class Choice:
         self.spoke = False
         self.beside = False  # the reason came in one chunk with a piece of a call
         self._over = 0  # calls before this one had begun when a word for the end came alone
+        self._passed = 0  # … and before this one, when it stood beside pieces of others
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
         """The entries of one delta; ``objects``: their arguments came as objects, not as text."""
@@ -228,15 +229,26 @@ class Choice:
 
     def _is_over(self, call: Call) -> bool:
         """After a word for the end nothing is of it, unless that stood beside a piece, as it then may
-        stand on every chunk; but text has no closing brace."""
-        return call.ordinal < self._over or (call.kind is CUSTOM and self.reason is not None)
+        stand on every chunk; but text has no closing brace, and an object that was whole before a word
+        beside the piece of another is all of its call, even an empty one."""
+        if call.ordinal < self._over or (call.kind is CUSTOM and self.reason is not None):
+            return True
+        return call.ordinal < self._passed and self._calls.is_whole(call)
 
-    def hear_end(self, beside: bool) -> None:
-        """A word for the end came: ``beside`` a piece of a call, or alone, for all that had begun."""
+    def hear_end(self, beside: bool, entries: Sequence[Entry | FullEntry] | None) -> None:
+        """A word for the end came: alone, for all that had begun; or ``beside`` pieces of calls, for
+        those that had begun before them and were whole."""
         self.beside = beside
         if not beside:
             self._over = len(self._calls.all)
             self.functions.clear()  # what comes for them now is looked at
+        elif entries:
+            self._passed = max(self._passed, min(map(self._ordinal, entries)))
+
+    def _ordinal(self, entry: Entry | FullEntry) -> int:
+        """The number of the call in its place; that of the first if none is known."""
+        call = None if entry.index is None else self.by_index.get(entry.index)
+        return 0 if call is None else call.ordinal
 
     def _goes_on(self) -> None:
         """Some say a normal reason on every chunk or after each call: what follows needs its own."""

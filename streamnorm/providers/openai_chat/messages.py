@@ -141,7 +141,13 @@ class ChatMessages(Lines):
             for choice in blocks_of(answer, "choices")
             if isinstance(message := choice.get("message"), dict)
         ]
-        yield {**answer, "choices": choices}
+        # An error beside them comes last, as in a stream: before them it would hide their calls.
+        begun = [{**choice, "finish_reason": None} for choice in choices]
+        ended = [
+            {k: v for k, v in choice.items() if k not in ("message", "delta")} for choice in choices
+        ]
+        yield {"id": answer.get("id"), "model": answer.get("model"), "choices": begun}
+        yield {**answer, "choices": ended}
 
     def _delta(self, entry: Entry) -> Entry:
         calls = blocks_of(entry, self.calls)

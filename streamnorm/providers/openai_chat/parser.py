@@ -533,7 +533,8 @@ class ChatParser(Parser):
                 self._first.spoke = True
             if choice.finish_reason:
                 self._finish_choice(number, choice.finish_reason, out)
-                self._choice(number).hear_end(delta is not None and bool(delta.tool_calls))
+                entries = delta.tool_calls if delta is not None else None
+                self._choice(number).hear_end(bool(entries), entries)
         if p.usage is not None:
             self._count(p.usage)
 
@@ -670,7 +671,8 @@ class ChatParser(Parser):
                 self._fail(failure_of(part.error))
             if part.finish_reason:
                 self._finish_choice(part.index, part.finish_reason, out)
-                self._choice(part.index).hear_end(_calls_something(part.delta))
+                entries = part.delta.tool_calls if part.delta is not None else None
+                self._choice(part.index).hear_end(_calls_something(part.delta), entries)
             self._count(part.usage)
         for name in SOURCES:
             self._cite_once(name, getattr(p, name), out)

@@ -22,8 +22,8 @@ from ...text.halves import decoded
 
 __all__ = [
     "CALL_ID", "FAILED", "ITEM_ID", "OPAQUE", "PICTURES", "TOOLS", "Tool", "echo_of", "has_failed", "id_of",
-    "identity_of", "input_of", "is_error", "is_made_of_nothing", "kind_of", "name_of", "output_of",
-    "picture_of", "says_none", "tools_by_type",
+    "identity_of", "input_of", "is_error", "is_illegible", "is_made_of_nothing", "kind_of", "name_of",
+    "output_of", "picture_of", "says_none", "tools_by_type",
 ]  # fmt: skip
 
 # --- the types of tool items --------------------------------------------------------------------
@@ -270,15 +270,20 @@ def says_none(tool: Tool, item: dict[str, Any]) -> bool:
     return any(item.get(name) == "" for name in tool.said[1:])
 
 
+def is_illegible(tool: Tool, item: dict[str, Any], *fields: str) -> bool:
+    """Is its input, or one of these fields, a number, or no text where it should be one?"""
+    legible = str | None if tool.kind.key is not None else str | dict | list | None
+    return not all(isinstance(item.get(field), legible) for field in (*tool.said[1:], *fields))
+
+
 def input_of(tool: Tool, item: dict[str, Any], raw: bytes) -> str | None:
     """The text of a call's input, in whatever field it is; None if it may be where nobody looks."""
     text = FORMS[tool.said[0]](tool, item, raw)
     if text not in ("", "{}"):
         return text
     plain = tool.kind.key is not None
-    legible = str | None if plain else str | dict | list | None
-    if not all(isinstance(item.get(field), legible) for field in (*tool.said[1:], *INPUTS)):
-        return None  # a number, or what should be text and is none: not what was meant
+    if is_illegible(tool, item, *INPUTS):
+        return None  # not what was meant
     others = [
         field for field, value in item.items()
         if value and field not in _BESIDE and isinstance(value, str | dict | list)

@@ -38,9 +38,7 @@ class Numbers:
 
     def look(self, number: int | None) -> None:
         """The number of an event off the hot path."""
-        between = self._unnumbered + len(self._pieces) - self._pieces_before
-        between += self._fragments() - self._fragments_before
-        due = None if self._next is None else self._next + between
+        due = self._due()
         self._next = None if number is None else number + 1
         self._looks += number is not None
         if number is None or due is None:
@@ -71,13 +69,10 @@ class Numbers:
 
     def _due(self) -> int | None:
         between = self._unnumbered + len(self._pieces) - self._pieces_before
-        between += self._fragments() - self._fragments_before
+        between += self._calls.pieces() - self._fragments_before
         return None if self._next is None else self._next + between
 
     def counted(self) -> None:
         """All that came up to here has its number."""
         self._unnumbered, self._pieces_before = 0, len(self._pieces)
-        self._fragments_before = self._fragments()
-
-    def _fragments(self) -> int:
-        return sum([len(call.fragments) for call in self._calls.unfinished()])
+        self._fragments_before = self._calls.pieces()

@@ -63,6 +63,7 @@ from .items import (
     identity_of,
     input_of,
     is_error,
+    is_illegible,
     is_made_of_nothing,
     kind_of,
     name_of,
@@ -623,7 +624,7 @@ class ResponsesParser(Parser):
         call = self._call_of(p, text, out)
         if call is None:
             return
-        if call.wire_id:
+        if p.name and call.wire_id:
             self.calls.hear(call, out, name=p.name)
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
@@ -667,7 +668,8 @@ class ResponsesParser(Parser):
         if self._places.is_of_another(call, type_, p.item_id, p.call_id):
             self.calls.astray(wire_kind=_kind(p))
             return None
-        self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
+        if p.call_id is not None:
+            self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
         return call
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
@@ -712,7 +714,14 @@ class ResponsesParser(Parser):
         named = self.calls.by_id(0, first_text(item.get("call_id")) or "")
         if named is not None and named.state < CLOSED and named.name == name_of(tool, item):
             self.calls.void(named, out)
+        if identity_of(tool, item)[0] is None and self._is_growing(tool, item):
+            self.calls.lossy = "it has no id, and may be one that has begun elsewhere"
         return self._open_item(tool, item, index, out)
+
+    def _is_growing(self, tool: Tool, item: dict[str, Any]) -> bool:
+        """Is there a call of this type and name that is not closed?"""
+        name = name_of(tool, item)
+        return any(call.name == name for call in self._places.growing(tool.type))
 
     # --- items ----------------------------------------------------------------------------------
 
@@ -794,15 +803,15 @@ class ResponsesParser(Parser):
         self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, index: int | None, out: Out
     ) -> None:
         self.ask_once(raw)
-        self._learn(call, tool, item, index, out)
+        id = self._learn(call, tool, item, index, out)
         is_theirs = call.kind.runs_on == "provider" and not tool.output
         call.echo = echo_of(item, is_theirs=is_theirs)
         text = input_of(tool, item, raw)
-        if text is None and not call.fragments:
-            self.calls.taint(call, "its input is in a field that its type does not have")
+        if text is None and (not call.fragments or is_illegible(tool, item)):
+            self.calls.taint(call, "its input could not be read, or is where its type has none")
         if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
             text = ""  # no word of the wire, and something was lost
-        self._restate(call, tool, item, text or "", out)
+        self._restate(call, id, text or "", out)
         self._grown = None
         told = call.state is State.OVER
         self._close_item(call, tool, item, out)
@@ -814,9 +823,9 @@ class ResponsesParser(Parser):
         if tool.output and self._outputs.answer(call):
             self._tell_output(tool, item, call, out)
 
-    def _restate(self, call: Call, tool: Tool, item: dict[str, Any], text: str, out: Out) -> None:
+    def _restate(self, call: Call, id: str | None, text: str, out: Out) -> None:
         """What an item says of its call. One under another id than was told may be another's."""
-        mine = identity_of(tool, item)[0] in (None, call.wire_id)
+        mine = id is None or id == call.wire_id
         (self.calls.restate if mine else self.calls.settle)(call, text, out)
 
     def _close_item(self, call: Call, tool: Tool, item: dict[str, Any], out: Out) -> None:
@@ -869,10 +878,12 @@ class ResponsesParser(Parser):
 
     def _learn(
         self, call: Call, tool: Tool, item: dict[str, Any], index: int | None, out: Out
-    ) -> None:
+    ) -> str | None:
+        """Where an item stands, who it is, and its name; its id, if it has one."""
         self._places.remember(call, tool.type, index, first_text(item.get("id")))
         id, field, source = identity_of(tool, item)
         self.calls.hear(call, out, id=id, field=field, source=source, name=name_of(tool, item))
+        return id
 
     def _other_item(self, item: Any, index: int | None, out: Out) -> None:
         kind = str(item.get("type")) if isinstance(item, dict) else ""
@@ -1023,8 +1034,8 @@ class ResponsesParser(Parser):
             call = self._open(tool, item, None, out)
             call.agent = _named(item.get("agent"))
         if call.state is State.OVER:
-            self._learn(call, tool, item, None, out)
-            self._restate(call, tool, item, input_of(tool, item, raw) or "", out)
+            id = self._learn(call, tool, item, None, out)
+            self._restate(call, id, input_of(tool, item, raw) or "", out)
         else:
             self._call_item(call, tool, item, raw, None, out)
         return call.ordinal
@@ -1078,6 +1089,8 @@ class ResponsesParser(Parser):
 
     def _beside(self, p: _Beside, out: Out) -> None:
         """No event of ours says it: passed on whole."""
+        if p.stream_id is not None:
+            self._stay_in(p.stream_id)
         self._numbers.look_beside(p.sequence_number)
         self._due = _UNKNOWN
         self._numbers.counted()
@@ -1242,32 +1255,24 @@ def payload_types(rows: tuple[Row, ...]) -> dict[type, Handler]:
             tag=row.kind, tag_field="type",
         )  # fmt: skip
         is_beside = row.payload is _Beside  # its number may be of another row
-        kinds[tagged] = _lane_and(row.handler if is_beside else _number_and(row.handler))
+        kinds[tagged] = row.handler if is_beside else _number_and(row.handler)
         OF[tagged], STATUS[tagged] = row.of, row.status
     return kinds
 
 
 def _number_and(handler: Handler) -> Handler:
-    """The handler, behind a look at the number of its event."""
+    """The handler, behind a look at the lane and the number of its event."""
 
     def numbered(parser: ResponsesParser, payload: Any, out: Out) -> None:
-        parser._numbers.look(payload.sequence_number)
-        parser._due = _UNKNOWN
-        handler(parser, payload, out)
-        parser._numbers.counted()
-
-    return numbered
-
-
-def _lane_and(handler: Handler) -> Handler:
-    """The handler, behind a look at the lane of its event."""
-
-    def of_lane(parser: ResponsesParser, payload: Any, out: Out) -> None:
         if payload.stream_id is not None:
             parser._stay_in(payload.stream_id)
+        numbers = parser._numbers
+        numbers.look(payload.sequence_number)
+        parser._due = _UNKNOWN
         handler(parser, payload, out)
+        numbers.counted()
 
-    return of_lane
+    return numbered
 
 
 P.KINDS = {TextPiece: P._text_piece, ArgumentsPiece: P._arguments_piece, **payload_types(ROWS)}

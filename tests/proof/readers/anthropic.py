@@ -53,6 +53,8 @@ def read(body: bytes) -> Reading:
             blocks.reading.ended = "failed"
             break
         elif kind != "ping":
+            if payload.event == "content_block_start":  # its name says what its type does not
+                blocks.start(place_of(said), call_in(said.get("content_block")))
             blocks.unknown(place_in(said.get("index")), said.get("type"), said)
     return blocks.reading
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.proof.frames import lines, whole_in
+from tests.proof.frames import Payload, Twice, lines, whole_in
 from tests.proof.readers.anthropic import (
     KNOWN,
     NORMAL,
@@ -38,10 +38,23 @@ WHOLE = {"assistant", "user", "system", "result"}
 
 
 def read(body: bytes) -> Reading:
+    """A line that says two types may be of the last one, or no line at all."""
+    heard = lines(body)
+    reading, sure = told_by(heard), [p for p in heard if not says_two_types(p.value)]
+    if len(sure) < len(heard):
+        reading.also += told_by(sure).calls
+    return reading
+
+
+def says_two_types(said: Any) -> bool:
+    return isinstance(said, Twice) and said.differs
+
+
+def told_by(heard: list[Payload]) -> Reading:
     agents: dict[str, Agent] = {}
     reading = Reading()
     names: set[str] = set()
-    for payload in lines(body):
+    for payload in heard:
         said = whole_in(payload, "message", "type", "parent_tool_use_id", "agentId")
         kind = text_in(said.get("type")) if isinstance(said, dict) else ""
         name = whose(said) if isinstance(said, dict) else None

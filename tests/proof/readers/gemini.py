@@ -168,6 +168,7 @@ class Candidate:
             if not name:
                 self.taint()
                 return None
+            self.going_on = [c for c in self.going_on if c.id]  # nothing could go on with the rest
             call = Open(id_in(said.get("id")) or None, name, choice=self.number)
             call.state["values"] = []
             self.going_on.append(call)

@@ -64,7 +64,7 @@ def read(body: bytes) -> Reading:
             entries.end()
             break
         elif kind != "message.output.delta":
-            entries.unknown(said)
+            entries.unknown(said, payload.event)
     return entries.reading
 
 
@@ -130,12 +130,14 @@ class Entries:
         handed = str(said.get("type")).startswith(OF_HANDOFFS)
         return [call for call in self.calls if call.kind == "handoff" or not handed]
 
-    def unknown(self, said: dict[str, Any]) -> None:
+    def unknown(self, said: dict[str, Any], event: str) -> None:
         kind = said.get("type")
         if isinstance(kind, str) and kind.startswith(OF_NO_CALL):
             return
         if not isinstance(kind, str) or mentions(said) or self.named(said):
-            self.lost(self.named(said) or self.others(said))
+            begins = not isinstance(kind, str) and event in BEGINNINGS
+            own = begins and bool(said_in(said.get("id")) or said_in(said.get("tool_call_id")))
+            self.lost(self.named(said) or ([] if own else self.others(said)))
         return
 
     # --- functions --------------------------------------------------------------------------------

@@ -32,9 +32,8 @@ def read(body: bytes) -> Reading:
             if heard is not None and not (heard.id and heard in before):  # or it is said once more
                 (reading.calls if stated else empty).append(heard)
         before = [*reading.calls, *empty]
-        if said.get("done") is True and not isinstance(
-            said, Twice
-        ):  # who says it twice, says nothing
+        unsaid = isinstance(said, Twice) and said.differs  # two words for one thing are none
+        if said.get("done") is True and not unsaid:
             word = "stop" if said.get("done_reason") is None else text_in(said["done_reason"])
             reading.ended = (
                 "normal" if word in NORMAL else "length" if word == "length" else "other"

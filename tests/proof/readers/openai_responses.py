@@ -8,9 +8,10 @@ whole object, the response completed and nothing can be missing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.proof.frames import sse
+from tests.proof.frames import Payload, Twice, sse
 from tests.proof.readers.anthropic import kind_of
 from tests.proof.readers.places import mentions
 from tests.proof.readers.said import (
@@ -71,9 +72,26 @@ LENGTH = {"max_output_tokens", "max_messages", "max_tokens", "content_filter", "
 
 
 def read(body: bytes, tools: dict[str, Tool] = TOOLS) -> Reading:
+    payloads = list(sse(body))
+    reading = heard(payloads, tools, kind_of)
+    if any(contradicts_itself(payload) for payload in payloads):  # or nobody can read it
+        known = heard(
+            payloads, tools, lambda payload: "" if contradicts_itself(payload) else kind_of(payload)
+        )
+        reading.also += known.calls
+    return reading
+
+
+def contradicts_itself(payload: Payload) -> bool:
+    return isinstance(payload.value, Twice) and payload.value.differs
+
+
+def heard(
+    payloads: list[Payload], tools: dict[str, Tool], kind_in: Callable[[Payload], str]
+) -> Reading:
     items, last = Items(tools), None
-    for payload in sse(body):
-        said, kind = payload.value, kind_of(payload)
+    for payload in payloads:
+        said, kind = payload.value, kind_in(payload)
         if payload.word:
             continue
         number = place_in(said.get("sequence_number")) if isinstance(said, dict) else None
