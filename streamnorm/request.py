@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any, Literal
 
 import msgspec
@@ -135,7 +136,20 @@ def read_request(provider: str, body: Any) -> Request:
         raise UsageError(f"the body of a request is an object, not {type(body).__name__}")
     name, messages = wire_of(provider, body)  # of several that one provider speaks, the one it is
     with _bounded():
+        if (where := _unsayable(body)) is not None:
+            raise UsageError(f"{where[1:]} is NaN or Infinity, which JSON cannot say")
         return _read(name, messages, body)
+
+
+def _unsayable(value: Any) -> str | None:
+    """Where a number stands that JSON has no word for, if there is one."""
+    if isinstance(value, float):
+        return None if isfinite(value) else ""
+    rows = enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, item in value.items() if isinstance(value, dict) else rows:
+        if (below := _unsayable(item)) is not None:
+            return f"[{key}]{below}" if isinstance(key, int) else f".{key}{below}"
+    return None
 
 
 def read_conversation(provider: str, body: Any) -> Mended:

@@ -6,7 +6,6 @@ and refused if it grows too much when it is unpacked. No waiting here, and no cl
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ..events import Event, Failed
 from ..framing.aws import event_frame
 from ..normalizer import Normalizer
 from ..providers import frames_around
+from .reading import Reading
 from .refusals import Gate
 from .sources import Item, Source
 from .summary import Tally
@@ -31,13 +31,21 @@ _CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or
 class Intake:
     """Between a source and its pipe."""
 
-    __slots__ = ("_calm", "_gate", "_packed", "_pipe", "_record", "_recorder", "_source", "_tally")
+    __slots__ = (
+        "_calm",
+        "_gate",
+        "_packed",
+        "_pipe",
+        "_record",
+        "_recorder",
+        "_secrets",
+        "_source",
+        "_tally",
+    )
 
-    def __init__(
-        self, source: Source, pipe: Normalizer, tally: Tally, record: str | os.PathLike[str] | None
-    ) -> None:
+    def __init__(self, source: Source, pipe: Normalizer, tally: Tally, reading: Reading) -> None:
         self._source, self._pipe, self._tally = source, pipe, tally
-        self._record = record
+        self._record, self._secrets = reading.record, reading.secrets
         self._recorder: Recorder | None = None
         self._gate: Gate | None = None
         self._packed: dict[str, str] | None = None  # payloads are kept in these frames
@@ -58,7 +66,7 @@ class Intake:
                 url=facts.url,
                 headers=facts.headers,
                 request_headers=facts.request_headers,
-                secrets=facts.secrets,
+                secrets=facts.secrets | self._secrets,
                 status=facts.status,
             )
             self._source.recorded_by(self._recorder)

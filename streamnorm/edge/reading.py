@@ -23,6 +23,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The options of one stream."""
 
     record: str | os.PathLike[str] | None = None  # where the raw bytes are kept as a take
+    secrets: frozenset[str] = frozenset()  # that a take must not hold, beside those of the request
     limits: Limits | None = None
     strict: bool = False
     seed: str | None = None

@@ -24,6 +24,7 @@ __all__ = ["BODY", "Gate", "refusal", "retry_after"]
 BODY = 64 * 1024  # bytes of an error's body that are read
 WHOLE = 1024 * 1024  # bytes of a JSON body that are held to see whether it is one single object
 _TRY_AGAIN = {408, 409, 425, 429}
+_KEY_REFUSED = 401  # and so it will be again, whatever else is said
 _NO_STREAM = 'the answer is one JSON object and no stream; ask for a stream ("stream": true)'
 
 
@@ -114,16 +115,17 @@ def refusal(facts: Facts, body: bytes, *, provider: str = "") -> ProviderError:
     >>> error.message, error.code, error.status, error.retryable
     ('Slow down', 'rate_limit', 429, True)
     """
+    body = facts.redacted_body(body)  # before anything is cut: half a key is no key to a redactor
     said = _object(body)
     code = (_code(said) if said else None) or _code_of_headers(facts.headers)
     return ProviderError(
-        facts.redacted(_words(said or {}) or _in_our_words(facts, body)),
+        _words(said or {}) or _in_our_words(facts, body),
         code=code,
         status=facts.status,
         retryable=_retryable(facts, code),
         retry_after=retry_after(facts.headers, said),
         provider=provider,
-        excerpt=facts.redacted(shorten(clean(body[:400].decode("utf-8", "replace")), 200)),
+        excerpt=shorten(clean(body[:400].decode("utf-8", "replace")), 200),
     )
 
 
@@ -166,9 +168,9 @@ def _at(said: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _retryable(facts: Facts, code: str | None) -> bool:
-    if (word := facts.headers.get("x-should-retry", "").lower()) in ("true", "false"):
-        return word == "true"
     status = facts.status or 0
+    if (word := facts.headers.get("x-should-retry", "").lower()) in ("true", "false"):
+        return word == "true" and status != _KEY_REFUSED
     final = any(code in row.refusals.final for row in PROVIDERS.values())
     return not final and (status in _TRY_AGAIN or (status >= 500 and status != 501))
 
@@ -216,7 +218,7 @@ def _code_of_headers(headers: Mapping[str, str]) -> str | None:
 def _in_our_words(facts: Facts, body: bytes) -> str:
     status = facts.status or 0
     if 300 <= status < 400:
-        where = shorten(clean(facts.headers.get("location", "elsewhere")), 120)
+        where = shorten(clean(facts.redacted(facts.headers.get("location", "elsewhere"))), 120)
         return f"HTTP {status}: a redirect to {where}, which was not followed"
     name = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     text = shorten(clean(" ".join(body[:800].decode("utf-8", "replace").split())), 200)

@@ -84,6 +84,10 @@ class Facts:
         """The text without any secret of this request: providers do echo keys in messages."""
         return Redactor(self.secrets).clean_text(text)
 
+    def redacted_body(self, body: bytes) -> bytes:
+        """The same for a body, which may end inside a secret."""
+        return Redactor(self.secrets).whole(body)
+
 
 class Source:
     """One stream to read from: in a ``for`` loop, in an ``async for`` loop, or in either.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import anyio
@@ -62,6 +62,7 @@ def normalize(
     provider: str | None = None,
     *,
     record: str | os.PathLike[str] | None = None,
+    secrets: Iterable[str] = (),
     limits: Limits | None = None,
     strict: bool = False,
     seed: str | None = None,
@@ -76,7 +77,8 @@ def normalize(
     bytes, str, payloads or SDK model objects. The provider is told from the object, its address or
     its first payload, unless named.
 
-    ``record`` keeps the raw bytes as a take. ``idle`` is how many seconds may pass without an event
+    ``record`` keeps the raw bytes as a take, without the keys of the request and without the
+    ``secrets`` that are named. ``idle`` is how many seconds may pass without an event
     (keep-alives do not count, nor does the time that the reader takes), ``deadline`` how many the
     whole stream may take. The rest is handed to ``Normalizer``.
 
@@ -85,8 +87,8 @@ def normalize(
     ['stream_start', 'text_delta', 'finish']
     """
     reading = Reading(
-        record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
-        on_bad_event=on_bad_event,
+        record=record, secrets=frozenset(secrets), limits=limits, strict=strict, seed=seed, idle=idle,
+        deadline=deadline, on_bad_event=on_bad_event,
     )  # fmt: skip
     return Stream(source_of(source), provider, reading)
 
@@ -119,7 +121,7 @@ class Stream:
         self._watch: Watch | None = None  # over the reads, once there was one
         self._usual: Usual = _NOT_YET  # what the usual read needs
         self._tally = Tally()
-        self._intake = Intake(source, self._pipe, self._tally, reading.record)
+        self._intake = Intake(source, self._pipe, self._tally, reading)
         self._feed = self._intake.feed
         self._shut_done = False  # is the source closed? It is ours to close from here on
         if source.ready:

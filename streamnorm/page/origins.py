@@ -2,11 +2,13 @@
 
 Rule: a page of another site can neither read nor ask for anything. A request must name this host
 (else a foreign name could be made to point here), and one that changes something must not come from
-a foreign origin, unless that origin was allowed when the server started.
+a foreign origin, unless that origin was allowed when the server started. A host is the same in capitals,
+with a dot behind it and with a port that is left empty; who names two is not understood.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,8 @@ __all__ = ["LOCAL", "Guard"]
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 ANY = "*"
+_PLACE = re.compile(r"(.*?)\.?(?::([0-9]*))?", re.DOTALL)
+_SEVERAL = "a request names one host, and one origin at most"
 
 
 class Guard:
@@ -35,8 +39,8 @@ class Guard:
         self._for_hosts, self._for_origins = (
             option and f"; start the server with {option} to change that" for option in advice
         )
-        self._hosts = frozenset(hosts)
-        self._origins = frozenset(origin.rstrip("/") for origin in origins)
+        self._hosts = frozenset(map(str.lower, hosts))
+        self._origins = frozenset(_origin(origin.rstrip("/")) for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through, or say why not."""
@@ -44,22 +48,24 @@ class Guard:
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         # Any page can open a WebSocket, and a browser only says whose it is.
-        why = self._refused(scope.get("method", "POST"), headers)
-        answered = self._with_headers(send, headers.get("origin", ""))
+        if any(len(headers.getlist(name)) > 1 for name in ("host", "origin")):
+            return await problem(400, _SEVERAL)(scope, receive, self._with_headers(send, ""))
+        origin = headers.get("origin", "")
+        why = self._refused(scope.get("method", "POST"), headers.get("host", ""), origin)
+        answered = self._with_headers(send, origin)
         if why:
             return await problem(403, why)(scope, receive, answered)
-        if scope.get("method") == "OPTIONS" and headers.get("origin", "") in self._origins:
+        if scope.get("method") == "OPTIONS" and _origin(origin) in self._origins:
             return await problem(200, "")(scope, receive, answered)
         await self._app(scope, receive, answered)
 
-    def _refused(self, method: str, headers: Headers) -> str:
-        host = headers.get("host", "")
-        if ANY not in self._hosts and _name(host) not in self._hosts:
-            return f"this server does not answer for {_name(host)!r}{self._for_hosts}"
-        origin = headers.get("origin", "")
-        if method in ("GET", "HEAD") or not origin or origin in self._origins:
+    def _refused(self, method: str, host: str, origin: str) -> str:
+        name, port = _place(host)
+        if ANY not in self._hosts and name not in self._hosts:
+            return f"this server does not answer for {name!r}{self._for_hosts}"
+        if method in ("GET", "HEAD") or not origin or _origin(origin) in self._origins:
             return ""
-        if origin.partition("://")[2] != host:
+        if _place(origin.partition("://")[2]) != (name, port):
             return f"a page of another origin may not ask this{self._for_origins}"
         return ""
 
@@ -70,7 +76,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if origin in self._origins:
+                if _origin(origin) in self._origins:
                     headers["access-control-allow-origin"] = origin
                     headers["access-control-allow-headers"] = "*"
                     headers["cross-origin-resource-policy"] = "cross-origin"
@@ -80,6 +86,18 @@ class Guard:
         return sent
 
 
-def _name(host: str) -> str:
-    """The host without its port."""
-    return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+def _place(host: str) -> tuple[str, str]:
+    """The name and the port, however they are written.
+
+    >>> _place("LocalHost.:80"), _place("127.0.0.1:"), _place("[::1]:80")
+    (('localhost', '80'), ('127.0.0.1', ''), ('[::1]', '80'))
+    """
+    found = _PLACE.fullmatch(host.lower())
+    assert found is not None  # there is nothing that it does not match
+    return found[1], found[2] or ""
+
+
+def _origin(origin: str) -> str:
+    """The same for an origin, as one text."""
+    scheme, mark, host = origin.lower().partition("://")
+    return scheme + mark + ":".join(_place(host))

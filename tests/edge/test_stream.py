@@ -402,6 +402,31 @@ def test_a_large_json_body_is_not_held_for_ever():
     assert len(passed) == 300 * 4102
 
 
+KEY = "sk-canary-0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def half_told(text: str) -> bool:
+    """Is there more of the key than its family?"""
+    return any(KEY[at : at + 12] in text for at in range(len(KEY) - 11))
+
+
+@pytest.mark.parametrize(
+    "said", [f"no key {KEY} here", f"no key {KEY}", json.dumps({"error": {"message": f"no {KEY}"}})]
+)
+def test_no_part_of_a_key_is_left_where_a_refusal_is_cut(said: str):
+    facts = Facts(status=401, request_headers={"x-api-key": KEY})
+    for before in range(800):
+        error = refusal(facts, b" " + b"." * before + said.encode())
+        assert not half_told(f"{error.message} {error.excerpt}"), before
+
+
+def test_no_part_of_a_key_is_left_where_the_address_of_a_redirect_is_cut():
+    for before in range(200):
+        away = {"location": f"https://x.example/{'.' * before}{KEY}"}
+        facts = Facts(status=302, headers=away, request_headers={"authorization": f"Bearer {KEY}"})
+        assert not half_told(refusal(facts, b"").message), before
+
+
 def test_when_to_come_back():
     assert retry_after({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
     assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
@@ -411,6 +436,7 @@ def test_when_to_come_back():
     assert retry_after({}, details) == 3.5
     assert not refusal(Facts(status=503, headers={"x-should-retry": "false"}), b"").retryable
     assert refusal(Facts(status=400, headers={"x-should-retry": "true"}), b"").retryable
+    assert not refusal(Facts(status=401, headers={"x-should-retry": "true"}), b"").retryable
 
 
 # --- failures of the connection -------------------------------------------------------------------

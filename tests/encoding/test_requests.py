@@ -239,6 +239,14 @@ def test_what_is_no_body_is_named(body):
         read_request("anthropic", body)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_number_that_no_json_has_is_refused_by_its_place(wire, number):
+    body = provider(wire).prepare(Conversation().user("Hi"), model="m").body
+    with pytest.raises(UsageError, match=r"^a\.b\[1\] is NaN or Infinity, which JSON cannot say$"):
+        read_request(wire, {**body, "a": {"b": [1.5, number]}})
+
+
 def test_a_body_that_is_nested_too_deeply_is_refused():
     deep: dict[str, object] = {"type": "string"}
     for _ in range(5_000):
@@ -595,9 +603,9 @@ def test_a_namespace_may_hold_a_tool_that_the_provider_runs():
 
 def test_a_number_that_json_cannot_say_is_refused_by_name():
     schema = {"type": "object", "default": float("nan")}
-    wished = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    wished = RequestOptions(model="m", format=Format(schema, "n"))
     with pytest.raises(EncodeError, match="format"):
-        read_request("openai_chat", {**ASKED, "response_format": wished}).prepare("bedrock")
+        provider("bedrock").prepare(Conversation().user("Hi"), settings=wished)
 
 
 def test_a_schema_that_is_none_is_refused_by_the_name_of_its_tool():
