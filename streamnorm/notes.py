@@ -75,6 +75,9 @@ NOTES: dict[str, Note] = {
     "args.done_empty": Note(WARNING, "the closing copy of the arguments was empty; ignored"),
     "args.double_encoded": Note(WARNING, "arguments were JSON inside a JSON string; unwrapped"),
     "args.replaced": Note(WARNING, "fragments followed whole arguments; the fragments win"),
+    "call.forgotten": Note(
+        WARNING, "the store of calls could not be read or written; the client's own copy serves"
+    ),
     "result.orphan": Note(WARNING, "a result for a call that was never heard"),
     "wire.media_unreadable": Note(
         WARNING, "a picture or a sound that cannot be read; passed on whole", each=True

@@ -41,6 +41,11 @@ SEED = "tests"  # what minted ids are made from, so that two runs can be compare
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")
 
+# A shell lets what it runs in the background ignore Ctrl-C, and so would every program that a test starts
+# and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Deterministic (the same examples on every machine); HYPOTHESIS_PROFILE=thorough looks further, and
 # elsewhere every time.
 _CALM = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

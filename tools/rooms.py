@@ -72,7 +72,7 @@ ROOMS = (
          "", "the public names"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
-    Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client "
+    Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
     Room("cli", "style log table view play providers replay demo inspect record repair watch serve gateway . "

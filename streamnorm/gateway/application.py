@@ -35,7 +35,7 @@ from ..core.row import Provider
 from ..encoding.server import Server
 from ..errors import UsageError
 from ..limits import Limits
-from ..page.answers import answer, problem
+from ..page.answers import answer
 from ..page.app import STATIC as PAGE
 from ..page.app import create_app
 from ..page.origins import LOCAL, Guard
@@ -44,6 +44,7 @@ from ..providers import rows_with
 from . import exchange
 from .asking import new_client
 from .case import MIB, Services, Settings
+from .common import listed, problem
 from .flow import Flow
 from .log import to_the_log
 from .metrics import CONTENT_TYPE, Metrics
@@ -60,7 +61,9 @@ __all__ = ["app"]
 STATIC = Path(__file__).parent / "static"
 OPEN = {("HEAD", "/"), ("GET", "/health"), ("HEAD", "/health")}  # for whoever has no key
 UPGRADE = {"upgrade": "HTTP/1.1", "connection": "upgrade"}
+BASIC = {"www-authenticate": 'Basic realm="streamnorm gateway"'}
 NO_SOCKET = "this is asked with POST; the gateway speaks no WebSocket here"
+NO_KEY = "this gateway wants the key that it was started with"
 
 
 def app(
@@ -127,6 +130,7 @@ def app(
         exception_handlers={HTTPException: _problem},
         lifespan=lifespan,
     )
+    made.router.redirect_slashes = False  # not every client follows one
     made.state.services = services
     return made
 
@@ -168,9 +172,7 @@ class _NoSocket:
     """Where no WebSocket is spoken: by the wire, or by the server."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = problem(426, NO_SOCKET)
-        refused.headers.update(UPGRADE)
-        await refused(scope, receive, send)
+        await problem(426, NO_SOCKET, UPGRADE)(scope, receive, send)
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
         return answer({"upstreams": named, "rows": services.flow.rows()})
 
     async def models(request: Request) -> Response:
-        return answer(_listed(upstreams.models))
+        return answer(listed(upstreams.models))
 
     return [
         Route("/", index),
@@ -207,13 +209,6 @@ def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
         Mount("/gateway", StaticFiles(directory=STATIC)),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
-
-
-def _listed(names: list[str]) -> dict[str, Any]:
-    """The models as every wire lists them, in one object: each client reads its own fields."""
-    ways = [row.listing for row in rows_with("server", Server) if row.listing is not None]
-    entries = [{k: v for way in ways for k, v in way.said(name).items()} for name in names]
-    return {**{k: v for way in ways for k, v in way.whole.items()}, "data": entries}
 
 
 class Recorded(Takes):
@@ -241,7 +236,7 @@ def _takes(takes: Starlette | None) -> list[BaseRoute]:
     async def page(request: Request) -> Response:
         return FileResponse(PAGE / "index.html")
 
-    return [] if takes is None else [Route("/takes", page), Mount("/", takes)]
+    return [] if takes is None else [Route("/takes", page), Route("/api/{rest:path}", takes)]
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
@@ -255,7 +250,10 @@ def _folder(path: str | os.PathLike[str]) -> Path:
 
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, error.detail)
+    allowed = (error.headers or {}).get("Allow")
+    served = ", ".join(row.path for row in rows_with("server", Server))
+    said = f"this is asked with {allowed}" if allowed else f"there is no such thing; ask {served}"
+    return problem(error.status_code, said, error.headers)
 
 
 # --- who may come in ------------------------------------------------------------------------------
@@ -278,9 +276,7 @@ class Door:
         rest = [pair for pair in scope["headers"] if not self._opens(*pair)]
         if len(rest) < len(scope["headers"]):
             return await self._app({**scope, "headers": rest}, receive, send)
-        refused = problem(401, "this gateway wants the key that it was started with")
-        refused.headers["www-authenticate"] = 'Basic realm="streamnorm gateway"'
-        return await refused(scope, receive, send)
+        return await problem(401, NO_KEY, BASIC)(scope, receive, send)
 
     def _is_open(self, scope: Scope) -> bool:
         return (scope.get("method"), scope["path"]) in OPEN

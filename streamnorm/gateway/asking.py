@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = ["BAD_GATEWAY", "Refused", "ask", "chunks_of", "close", "new_client", 
 # httpx gives up reading after 5 s, which ends every model that thinks first.
 TIMEOUT = httpx.Timeout(connect=10.0, read=600.0, write=60.0, pool=60.0)
 PATIENCE = 60.0  # seconds; an upstream that asks for a longer pause is not asked again
+WORDS = 10.0  # seconds for the words of a refusal
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 8.0
 BAD_GATEWAY = 502
 _NO_ADDRESS = "the name of the model makes no address of the upstream"
@@ -75,7 +77,8 @@ async def ask(
         headers=response.headers,
         request_headers=headers,
     )
-    raise Refused(refusal(facts, said, provider=wire), response.headers.raw, said)
+    refused = refusal(facts, said, provider=wire)
+    raise Refused(refused, response.headers.raw, facts.redacted_body(said))
 
 
 def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
@@ -113,13 +116,11 @@ def _unreachable(error: Exception, wire: str) -> ProviderError:
 
 
 async def _some_of(response: Any) -> bytes:
-    """The beginning of a refusal. That it cannot be read makes it no less of a refusal."""
+    """The beginning of a refusal. That it cannot be read, or does not end, makes it no less of one."""
     said = b""
-    try:
+    with suppress(httpx.TransportError, httpx.DecodingError), anyio.move_on_after(WORDS):
         async for chunk in response.aiter_bytes():
             said += chunk
             if len(said) >= BODY:
                 break
-    except (httpx.TransportError, httpx.DecodingError):
-        return said
     return said[:BODY]

@@ -5,6 +5,7 @@ Rule: values only, and no decision but the plainest.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -15,19 +16,22 @@ from ..core.row import Provider
 from ..encoding.envelope import PREFIX
 from ..encoding.server import Server
 from ..limits import Limits
+from ..notes import Scribe
 from ..wire import provider as wire_of
 from .asked import Asked
 from .client import Client
 from .flow import Exchange, Flow
 from .headers import asked_with, passed_query
 from .restoring import returned
-from .store import Store
+from .store import FileStore, MemoryStore, NotedStore
 from .upstreams import Route, Upstreams
 
 __all__ = ["MIB", "Case", "Services", "Settings"]
 
 MIB = 1024 * 1024
-ENVELOPE = PREFIX.encode()
+ENVELOPE = b'"' + PREFIX.encode()
+# A text of its own, not one that is quoted in another: people also speak about envelopes.
+_is_sealed = re.compile(rb"(?<!\\)" + re.escape(ENVELOPE)).search
 
 
 class Settings(NamedTuple):
@@ -47,7 +51,7 @@ class Services(NamedTuple):
 
     upstreams: Upstreams
     settings: Settings
-    store: Store
+    store: MemoryStore | FileStore
     flow: Flow
     http: httpx.AsyncClient
 
@@ -56,8 +60,8 @@ class Case:
     """One request on its way."""
 
     __slots__ = (
-        "asked", "client", "exchange", "headers", "notes", "query", "route", "secrets", "services",
-        "wire",
+        "asked", "client", "exchange", "headers", "query", "route", "scribe", "secrets", "services",
+        "store", "wire",
     )  # fmt: skip
 
     asked: Asked
@@ -80,7 +84,13 @@ class Case:
         self.client = client
         self.exchange = exchange
         self.secrets = secrets
-        self.notes: Counter[str] = Counter()
+        self.scribe = Scribe(wire.name)
+        self.store = NotedStore(services.store, self.scribe)
+
+    @property
+    def notes(self) -> Counter[str]:
+        """What was tolerated, by name."""
+        return self.scribe.counts
 
     def goes(self, asked: Asked, route: Route) -> None:
         """What is asked is known, and where that goes."""
@@ -98,7 +108,8 @@ class Case:
     def is_kept(self) -> bool:
         """Does the request go on as it came? It does if both sides speak one wire; but not with an
         envelope of ours in it, which nobody else can read."""
-        return self.is_one_wire and ENVELOPE not in self.asked.body
+        body = self.asked.body
+        return self.is_one_wire and not (ENVELOPE in body and _is_sealed(body))
 
     @property
     def is_passed(self) -> bool:
@@ -110,7 +121,7 @@ class Case:
     def content(self) -> bytes:
         """A request that goes on as it came, but for the model's name and for ids that the upstream
         knows by another."""
-        return returned(self.asked.for_model(self.route.model), self.wire, self.services.store)
+        return returned(self.asked.for_model(self.route.model), self.wire, self.store)
 
     def onward(self, address: str | None = None) -> tuple[str, dict[str, str]]:
         """Where a request goes that is asked in the client's own words, and with which headers: those

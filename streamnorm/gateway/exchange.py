@@ -10,11 +10,13 @@ upstream asked again, or the client told a status and why, in the words of its o
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
+import msgspec
 
 from ..core.row import Provider
+from ..encoding.server import Refused as Form
 from ..errors import ProviderError, UsageError
 from ..events import Failed
 from ..takes.redact import secrets_in_headers
@@ -24,7 +26,7 @@ from .asking import BAD_GATEWAY, Refused, pause_before
 from .case import MIB, Case, Services
 from .client import Client, Left, TooLarge, read_body, while_there
 from .counting import Counted
-from .headers import Secrets, client_headers, passed_back
+from .headers import Pairs, Secrets, client_headers, passed_back
 from .passing import Passing
 from .translating import Translating
 
@@ -97,7 +99,7 @@ async def _answered(case: Case, receive: Receive, kind: Kind) -> None:
 
 def _attempt(case: Case, body: bytes, kind: Kind) -> Attempt:
     """What is to be done, as often as it takes."""
-    if case.headers.get("content-encoding", "identity") != "identity":
+    if case.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
         raise UsageError("send the body as it is, without content-encoding")
     asked = Asked(body)
     case.goes(asked, case.services.upstreams.route(asked.model))
@@ -138,13 +140,30 @@ async def _give_up(case: Case, failure: Failed | ProviderError, refused: Refused
         return await _refuse(case, _status(failure), failure.error, code=failure.code)
     told = failure.status is not None and failure.status in _REFUSALS
     status = failure.status if told and failure.status is not None else BAD_GATEWAY
-    if (
-        refused is not None and refused.body and told and case.is_one_wire
-    ):  # in the client's own form
-        case.exchange.state, case.exchange.error = "refused", failure.message
-        return await case.client.answer(status, passed_back(refused.headers), refused.body)
-    return await _refuse(
-        case, status, failure.message, code=failure.code, retry_after=failure.retry_after
+    form = case.server().refused(status, failure.message, failure.code, failure.retry_after)
+    case.exchange.state, case.exchange.error = "refused", failure.message
+    if refused is None or not told or not case.is_one_wire:
+        return await _say(case, form)
+    back = passed_back(refused.headers)
+    if _is_like(refused.body, form.body, failure.message):
+        return await case.client.answer(status, back, refused.body)
+    return await _say(case, form, back)
+
+
+def _is_like(body: bytes, form: dict[str, Any], words: str) -> bool:
+    """Is it what a client of this wire expects: with the fields of the form, and words in their place?"""
+    try:
+        said = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    if any(type(said.get(name)) is not type(value) for name, value in form.items()):
+        return False
+    inner = [(said[name], value) for name, value in form.items() if isinstance(value, dict)]
+    return all(
+        isinstance(theirs.get(name), str)
+        for theirs, ours in inner
+        for name, value in ours.items()
+        if value == words
     )
 
 
@@ -153,10 +172,14 @@ async def _refuse(
     retry_after: float | None = None,
 ) -> None:  # fmt: skip
     case.exchange.state, case.exchange.error = "refused", message
-    said = case.server().refused(status, message, code=code, retry_after=retry_after)
-    headers = [(name.encode(), value.encode()) for name, value in said.headers.items()]
-    kind = [] if any(name == JSON[0] for name, _ in headers) else [JSON]
-    await case.client.answer(said.status, [*kind, *headers], json_bytes(said.body))
+    await _say(case, case.server().refused(status, message, code, retry_after))
+
+
+async def _say(case: Case, said: Form, back: Pairs | None = None) -> None:
+    """A refusal in the client's own form, with what may go back of the upstream's headers."""
+    own = {name.encode(): value.encode() for name, value in said.headers.items()}
+    headers = {**dict(back or ()), **own}
+    await case.client.answer(said.status, list(headers.items()), json_bytes(said.body))
 
 
 def _status(failure: Failed) -> int:

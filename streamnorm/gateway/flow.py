@@ -53,7 +53,8 @@ class Exchange(msgspec.Struct):
     dropped: int = 0  # things that the upstream's wire cannot say
     notes: dict[str, int] = {}
     usage: Usage | None = None
-    calls: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []  # the first of them
+    ended: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # all: outcome, source
     take: str | None = None
 
     def hear(self, events: Iterable[Event]) -> None:
@@ -73,6 +74,8 @@ class Exchange(msgspec.Struct):
                 self.finish, self.error = event.reason, event.error
 
     def _call(self, event: ToolCall | BrokenToolCall) -> None:
+        outcome = "broken" if isinstance(event, BrokenToolCall) else "whole"
+        self.ended[outcome, event.provenance.id_source] += 1
         if len(self.calls) < CALLS:
             broken = {"broken": event.reason} if isinstance(event, BrokenToolCall) else {}
             self.calls.append({
@@ -83,6 +86,7 @@ class Exchange(msgspec.Struct):
     def again(self) -> None:
         """The upstream is asked once more: what it told before was not shown to anybody."""
         self.calls, self.usage, self.finish, self.error = [], None, None, None
+        self.ended.clear()
 
     def row(self) -> dict[str, Any]:
         """As plain values, safe to show."""
@@ -95,6 +99,7 @@ class Exchange(msgspec.Struct):
             "took": self.took, "received": self.received, "sent": self.sent,
             "response_id": self.response_id, "finish": self.finish, "error": self.error,
             "dropped": self.dropped, "notes": dict(self.notes), "calls": self.calls,
+            "more_calls": self.ended.total() - len(self.calls) or None,
             "tokens": {k: n for k in _TOKENS if usage and (n := getattr(usage, k)) is not None},
             "take": self.take,
         }  # fmt: skip
@@ -149,9 +154,8 @@ class Flow:
             metrics.first.add(one.client, upstream, seconds=one.first)
         if one.attempts > 1:
             metrics.retries.add(upstream, by=one.attempts - 1)
-        for call in one.calls:
-            outcome = "broken" if "broken" in call else "whole"
-            metrics.calls.add(upstream, outcome, call["id_source"])
+        for (outcome, source), number in one.ended.items():
+            metrics.calls.add(upstream, outcome, source, by=number)
         for kind in _TOKENS if one.usage else ():
             if number := getattr(one.usage, kind):
                 metrics.tokens.add(upstream, kind, by=number)

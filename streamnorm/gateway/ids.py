@@ -2,7 +2,8 @@
 
 Rule: an id that a client hears is legal on its wire and unlike any other in its conversation, also one of
 an earlier turn; a call keeps it from its first word to its last. An id of the upstream that is so is
-kept, any other is made here, and the store knows what it stands for.
+kept, any other is made here. The store knows from that word on what it stands for, so that no call of
+another conversation is ever told under it: that would be given what belongs to this one.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Mapping
 from itertools import count
 
 from ..encoding.ids import Grammar
-from ..events import ToolCall, ToolCallStart
+from ..events import Provenance, ToolCall, ToolCallStart
 from .store import Kept, Store
 from .thoughts import Thoughts
 
 __all__ = ["ServedIds"]
+
+_NOT_WHOLE = Provenance("synthetic")  # nobody gives back a call that did not become whole
 
 
 class ServedIds:
@@ -47,8 +50,11 @@ class ServedIds:
     def __call__(self, ordinal: int, event: ToolCallStart | ToolCall) -> str:
         """The id of a call, told by its number in the stream."""
         if ordinal not in self._given:
-            self._given[ordinal] = self._kept(event.id) or self._made(event.id)
-            self._taken.add(self._given[ordinal])
+            served = self._kept(event.id) or self._made(event.id)
+            self._given[ordinal] = served
+            self._taken.add(served)
+            if event.runs_on == "client":
+                self._store.put(served, Kept(event.id, self._name(event), _NOT_WHOLE))
         return self._given[ordinal]
 
     def heard(self, start: ToolCallStart) -> None:
@@ -60,9 +66,10 @@ class ServedIds:
         """The call is whole: what the client will not give back is put into the store."""
         served = self(call.call, call)
         before, leads = ((), 0) if thoughts is None else thoughts.taken()
-        if served != call.id or call.echo or call.provenance.id_source != "natural" or before:
-            name = self._names.get(call.name, call.name)
-            self._store.put(served, Kept.of(call, name, before, leads))
+        self._store.put(served, Kept.of(call, self._name(call), before, leads))
+
+    def _name(self, event: ToolCallStart | ToolCall) -> str:
+        return self._names.get(event.name, event.name)
 
     def _kept(self, id: str) -> str | None:
         """The same, if it is nobody else's. One that is in the store stands for another call there."""

@@ -23,7 +23,6 @@ from ..errors import UsageError
 from ..events import Event, Failed, ToolCall, ToolCallStart
 from ..framing.borders import all_ends
 from ..framing.sse import read
-from ..notes import Scribe
 from ..passage import Passage
 from ..request import read_request
 from ..tools import Tool
@@ -69,9 +68,7 @@ class Retelling:
     def begin(self, sent: bytes, more: bytes) -> bytes:
         """The client has heard what was ``sent``; those frames of what is to be sent now that come
         before the call, and before whatever makes a client run another."""
-        scribe = Scribe(self._case.wire.name)
-        scribe.note("call.retold")
-        self._case.notes.update(scribe.counts)
+        self._case.scribe.note("call.retold")
         sent, fine = self._parted(sent, more)
         self._server.takes_over(_payloads(sent))
         return fine
@@ -144,7 +141,7 @@ def _payloads(said: bytes) -> Iterable[dict[str, Any]]:
 def served_ids(case: Case) -> ServedIds:
     """The ids under which its client is told calls of an answer that is handed on."""
     grammar = case.wire.part("encoder", Encoder).grammar
-    return ServedIds(grammar, _Said(case.asked.body), case.services.store)
+    return ServedIds(grammar, _Said(case.asked.body), case.store)
 
 
 class _Said(set[str]):

@@ -26,10 +26,10 @@ from ..encoding.socket import Asking, Reply, Socket, Telling
 from ..errors import ProviderError
 from ..events import Failed, Finish
 from ..framing.sse import SSE, read
-from ..page.answers import problem
 from ..wire import provider as wire_of
 from .asking import Refused
 from .case import MIB, Case, Services
+from .common import problem
 from .exchange import JSON, Attempt, Kind, answer
 from .headers import client_headers
 from .passing import Passing

@@ -4,7 +4,8 @@
 
 Rule: nothing of what was said is kept, no arguments and no results: only what a call needs to go back to
 the provider that made it, the thoughts before it included if that wants them back. In memory the oldest
-rows go when there are too many; in a file, too.
+rows go when there are too many; in a file, too. A file that fails at the start is refused; one that fails
+later keeps nothing, which is noted, and no exchange ends by it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import msgspec
 from ..conversation import Reasoning
 from ..errors import UsageError
 from ..events import Echo, Provenance, ToolCall
+from ..notes import Scribe
 
-__all__ = ["FileStore", "Kept", "MemoryStore", "Store", "store_at"]
+__all__ = ["FileStore", "Kept", "MemoryStore", "NotedStore", "Store", "store_at"]
 
 MOST_KEPT = 20_000  # calls
 MOST_BYTES = 64 * 1024 * 1024
@@ -59,9 +61,6 @@ class Store(Protocol):
 
     def get(self, served: str) -> Kept | None:
         """What was kept under that id."""
-
-    def close(self) -> None:
-        """Nothing more comes."""
 
 
 class MemoryStore:
@@ -113,8 +112,16 @@ class FileStore:
                 "CREATE TABLE IF NOT EXISTS calls "
                 "(number INTEGER PRIMARY KEY, served TEXT UNIQUE NOT NULL, kept BLOB NOT NULL)"
             )
+            self._try_out()
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"cannot keep calls in {where}: {error}. Name another file") from error
+
+    def _try_out(self) -> None:
+        """A table that is there may be another's, or damaged: do all that is done later, and undo it."""
+        self._file.execute("BEGIN IMMEDIATE")
+        self.put("", Kept("", "", Provenance("natural")))
+        self.get("")
+        self._file.execute("ROLLBACK")
 
     def put(self, served: str, kept: Kept) -> None:
         with closing(self._file.cursor()) as cursor:
@@ -133,7 +140,27 @@ class FileStore:
         self._file.close()
 
 
-def store_at(path: str | os.PathLike[str] | None) -> Store:
+class NotedStore:
+    """A store as one exchange has it: that it fails is noted, and is no reason to end."""
+
+    def __init__(self, store: Store, scribe: Scribe) -> None:
+        self._store, self._scribe = store, scribe
+
+    def put(self, served: str, kept: Kept) -> None:
+        try:
+            self._store.put(served, kept)
+        except sqlite3.Error as error:
+            self._scribe.note("call.forgotten", reason=str(error))
+
+    def get(self, served: str) -> Kept | None:
+        try:
+            return self._store.get(served)
+        except sqlite3.Error as error:
+            self._scribe.note("call.forgotten", reason=str(error))
+            return None
+
+
+def store_at(path: str | os.PathLike[str] | None) -> MemoryStore | FileStore:
     """In that file, or in memory."""
     return MemoryStore() if path is None else FileStore(path)
 
@@ -148,5 +175,5 @@ def _written(kept: Kept) -> bytes:
 def _read(row: bytes) -> Kept | None:
     try:
         return msgspec.json.decode(row, type=Kept)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, msgspec.ValidationError, TypeError):
         return None  # a file that others wrote to: the call goes back as the client has it

@@ -67,7 +67,7 @@ class Translating:
             }  # fmt: skip
 
     def _prepared(self, model: str) -> Prepared:
-        talk = restored(self._request.conversation, self._case.services.store)
+        talk = restored(self._request.conversation, self._case.store)
         request = msgspec.structs.replace(self._request, conversation=talk)
         return request.prepare(self._wire, model=model, stream=True, images="shown")
 
@@ -77,7 +77,10 @@ class Translating:
         response = await ask(
             case.services.http, self._address, self._headers, self._content, wire=wire
         )
-        stream = normalize(response, wire, limits=case.services.settings.limits, record=case.take())
+        stream = normalize(
+            response, wire, limits=case.services.settings.limits, record=case.take(),
+            secrets=case.secrets,
+        )  # fmt: skip
         try:
             async with stream:
                 return await self._serve(stream)
@@ -163,7 +166,7 @@ class Translating:
     def _ids(self) -> ServedIds:
         grammar = self._case.wire.part("encoder", Encoder).grammar
         names = {heard: tool.name for heard, tool in self._tools.items()}
-        taken, store = ids_in(self._request.conversation), self._case.services.store
+        taken, store = ids_in(self._request.conversation), self._case.store
         return ServedIds(grammar, taken, store, names)
 
     def _server(self, ids: ServedIds) -> Server:

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from streamnorm.edge.refusals import BODY
 from streamnorm.errors import UsageError
+from streamnorm.gateway.asking import Refused, ask
 from streamnorm.gateway.headers import asked_with, client_headers, passed_query
 from streamnorm.gateway.upstreams import Upstreams
+from streamnorm.providers import provider_row
 from streamnorm.testing import call, error, say, script
-from tests.gateway.kit import TALKS, Chat, Messages, Responses, Talk, between, gateway, post
+from tests.gateway.kit import (
+    TALKS,
+    Chat,
+    Messages,
+    Responses,
+    Talk,
+    between,
+    gateway,
+    post,
+    telling,
+)
 
 OURS, THEIRS = "sk-ours-canary-0123456789", "sk-theirs-canary-9876543210"
 HOME = "https://api.anthropic.com"
@@ -142,6 +158,99 @@ def test_a_key_that_an_upstream_repeats_reaches_nobody(talk: type[Talk], wire: s
         assert THEIRS not in text
 
 
+def answering(status: int, headers: dict[str, str], chunks: list[bytes]) -> httpx.AsyncClient:
+    """A client whose every request is answered so, chunk by chunk."""
+
+    async def said() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, headers=headers, content=said())
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer))
+
+
+CANARIES = ("canary.of.this.gateway", "canary.of.another.upstream", "canary.of.the.client")
+
+
+@pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
+@pytest.mark.parametrize("wire", ["anthropic", "openai_responses", "openai_chat", "gemini"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_no_key_of_anybody_is_kept_or_told_though_it_looks_like_none(
+    talk: type[Talk], wire: str, stream: bool, tmp_path: Path
+):
+    """Whoever is asked repeats all keys that it could know, wherever an answer has a place for them."""
+    keys = ", ".join(CANARIES)
+    steps = say(keys), call("get_weather", id=CANARIES[0], city=keys), say(keys)
+    repeats = [
+        (200, script(*steps).chunks(wire)),
+        (200, script(say("Hello"), error("overloaded", keys)).chunks(wire)),
+        (400, [json.dumps({"error": {"message": keys, "type": keys, "code": keys}}).encode()]),
+    ]
+    kind = provider_row(wire).content_type
+    ours, others, theirs = CANARIES
+    options = {
+        "environment": {"OURS": ours, "OTHERS": others}, "record": tmp_path,
+        "key_env": ["asked=OURS", "other=OTHERS"],
+    }  # fmt: skip
+    to = [f"asked@{wire}=http://upstream", "other@ollama=http://upstream"]
+    seen = []
+    for status, chunks in repeats:
+        headers = {"content-type": kind, "request-id": keys, "x-own": keys}
+        with gateway(to, http=answering(status, headers, chunks), **options) as running:
+            body = talk("", stream=stream).body()
+            heard = post(running.url, talk.path, body, x_api_key=theirs, authorization=theirs)
+            seen += [heard.text, str(heard.headers), json.dumps(running.rows)]
+            pages = ("/", "/gateway/flow", "/metrics", "/health", "/api/takes")
+            seen += [httpx.get(running.url + path).text for path in pages]
+    takes = list(tmp_path.rglob("*.sse"))
+    assert len(takes) == 2
+    for text in (*seen, *(path.read_text() for path in takes)):
+        assert not [key for key in CANARIES if key in text]
+
+
+SPELT = "canary+of/this-gateway=47"
+SPELLINGS = [
+    SPELT.replace("/", "\\/"),
+    SPELT.replace("-", "\\u002d"),
+    SPELT.replace("+", "\\u002B").replace("=", "\\u003d"),
+    json.dumps(SPELT.replace("/", "\\/"))[1:-1],
+    quote(SPELT, safe=""),
+    quote(quote(SPELT, safe="")).lower(),
+    SPELT.replace("/", "&#x2f;").replace("=", "&#61;"),
+]
+
+
+@pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("size", [7, 100_000], ids=["in pieces", "at once"])
+def test_a_key_is_told_in_no_spelling_and_in_no_pieces(talk: type[Talk], spelling: str, size: int):
+    said = script(say("Hi")).bytes(talk.wire).replace(b"Hi", spelling.encode())
+    assert spelling.encode() in said
+    chunks = [said[at : at + size] for at in range(0, len(said), size)]
+    options = {"environment": {"OURS": SPELT}, "key_env": ["OURS"]}
+    with between(talk.wire, telling(talk.wire, chunks), **options) as (running, _):
+        heard = post(running.url, talk.path, talk("").body())
+    assert spelling not in heard.text
+    assert len(heard.text) == len(said)
+    assert "x" * len(spelling) in heard.text
+
+
+@pytest.mark.parametrize("written", [OURS, OURS.replace("-", "\\u002d")])
+@pytest.mark.parametrize("cut", [1, 13, 20, 24])
+async def test_a_refusal_that_is_cut_inside_a_key_tells_no_part_of_it(written: str, cut: int):
+    long = b"." * (BODY - cut) + written.encode() + b"!"
+    upstream = httpx.MockTransport(lambda request: httpx.Response(401, content=long))
+    async with httpx.AsyncClient(transport=upstream) as http:
+        with pytest.raises(Refused) as refused:
+            await ask(http, f"{HOME}/v1", {"x-api-key": OURS}, b"{}", wire="anthropic")
+    assert len(refused.value.body) == BODY
+    assert refused.value.body[-cut:].startswith(
+        b"xxxxxx"[:cut] if cut > 6 else written.encode()[:cut]
+    )
+
+
 def test_takes_are_this_user_s_alone(tmp_path: Path):
     with between("openai_chat", script(say("Hi")), record=tmp_path / "takes") as (running, _):
         post(running.url, Chat.path, Chat("").body())
@@ -188,3 +297,70 @@ def test_a_foreign_page_or_name_gets_nothing():
         )
         assert upstream.requests == []
         assert post(running.url, Responses.path, body).status == 200
+
+
+def sent_by_hand(url: str, *lines: str) -> str:
+    """The first line of the answer to a request with exactly these headers."""
+    address = httpx.URL(url)
+    body = json.dumps(Responses("").body()).encode()
+    head = "\r\n".join((
+        f"POST {address.path}{Responses.path} HTTP/1.1", *lines, "content-type: application/json",
+        f"content-length: {len(body)}", "connection: close", "", "",
+    ))  # fmt: skip
+    with socket.create_connection((address.host, address.port)) as client:
+        client.sendall(head.encode() + body)
+        return client.makefile("rb").readline().decode()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["host: 127.0.0.1", "host: evil.example"],
+        ["host: 127.0.0.1", "Host: 127.0.0.1"],
+        ["host: 127.0.0.1", "origin: http://127.0.0.1", "origin: https://evil.example"],
+    ],
+)
+def test_who_names_two_hosts_or_two_origins_gets_nothing(lines: list[str]):
+    with between("openai_responses", script(say("Hi"))) as (running, upstream):
+        assert " 400 " in sent_by_hand(running.url, *lines)
+        assert upstream.requests == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["host: LOCALHOST"],
+        ["host: localhost."],
+        ["host: 127.0.0.1:"],
+        ["host: [::1]:8181"],
+        ["host: LocalHost.:80", "origin: http://LOCALHOST:80"],
+        ["host: localhost:80", "origin: HTTP://LOCALHOST.:80"],
+        ["host: 127.0.0.1", "origin: HTTPS://PAGE.example"],
+        ["host: 127.0.0.1", "content-encoding: Identity"],
+        ["host: 127.0.0.1", "content-encoding:"],
+    ],
+)
+def test_another_spelling_of_the_same_name_is_that_name(lines: list[str]):
+    options = {"origins": ["https://Page.example/"]}
+    with between("openai_responses", script(say("Hi")), **options) as (running, _):
+        assert " 200 " in sent_by_hand(running.url, *lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["host: localhost.evil.example"],
+        ["host: localhost..evil"],
+        ["host: evil.example:127.0.0.1"],
+        ["host: 127.0.0.1:80:evil"],
+        ["host: 127.0.0.1:80", "origin: http://127.0.0.1:8080"],
+        ["host: 127.0.0.1", "origin: null"],
+        ["host: 127.0.0.1", "origin: 127.0.0.1"],
+        ["host: 127.0.0.1", "origin: https://page.example.evil"],
+    ],
+)
+def test_what_only_looks_like_the_name_is_another(lines: list[str]):
+    options = {"origins": ["https://Page.example/"]}
+    with between("openai_responses", script(say("Hi")), **options) as (running, upstream):
+        assert " 403 " in sent_by_hand(running.url, *lines)
+        assert upstream.requests == []

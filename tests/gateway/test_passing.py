@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from streamnorm import ToolCall, read_request
 from streamnorm.encoding.steps import Step
+from streamnorm.gateway import asking
 from streamnorm.testing import (
     Script,
     Server,
@@ -53,6 +57,15 @@ def test_a_whole_stream_goes_through_byte_for_byte(talk: type[Talk], pieces: int
     assert would_run(talk.wire, heard) == ["get_weather", "get_weather"]
     assert running.row()["passed"] is True
     assert running.row()["state"] == "done"
+
+
+@over_wires
+def test_a_request_that_only_speaks_of_an_envelope_goes_on_as_it_came(talk: type[Talk]) -> None:
+    body = talk("").body(odd={"kept": 'what is streamnorm1. in "streamnorm1.eJw"?'})
+    with between(talk.wire, WEATHER) as (running, upstream):
+        post(running.url, talk.path, body)
+    assert upstream.requests[0].body == body
+    assert running.row()["passed"] is True
 
 
 @over_wires
@@ -237,6 +250,78 @@ def test_a_refusal_is_handed_on_as_it_is(talk: type[Talk]) -> None:
     assert json.loads(heard.text) == json.loads(b"".join(refused.answer(talk.wire).chunks))
     assert running.row()["state"] == "refused"
     assert running.row()["error"] == "Slow down"
+
+
+@over_wires
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html><h1>Bad gateway</h1>", "HTTP 502 Bad Gateway: <html><h1>Bad gateway</h1>"),
+        (b'{"detail":"No room"}', "No room"),
+        (b'{"error":"No room","type":"error"}', "No room"),
+        (b'{"error":{"code":7},"type":"error"}', 'HTTP 502 Bad Gateway: {"error":{"code":7}'),
+        (b'[{"error":{"message":"No room"}}]', "No room"),
+        (b'{"error":{"message":"No ro', 'HTTP 502 Bad Gateway: {"error":{"message":"No ro'),
+        (b"", "HTTP 502 Bad Gateway, without a body"),
+    ],
+)
+def test_a_refusal_in_another_form_is_told_in_the_client_s(
+    talk: type[Talk], body: bytes, words: str
+) -> None:
+    with between(talk.wire, Server(lambda number: Answer(502, "text/html", [body]))) as (
+        running, _,
+    ):  # fmt: skip
+        heard = post(running.url, talk.path, talk("").body())
+    assert heard.status == 502
+    assert heard.headers["content-type"] == "application/json"
+    assert heard.error is not None
+    assert heard.error["message"].startswith(words)
+    assert ("type" in heard.payloads[0]) is (talk is Messages)
+
+
+@over_wires
+def test_of_a_refusal_in_its_own_form_every_field_goes_on(talk: type[Talk]) -> None:
+    body = b'{"type": "error", "error": {"message": "No", "metadata": {"raw": 1}}, "id": "r"}'
+    with between(talk.wire, Server(lambda number: Answer(429, "application/json", [body]))) as (
+        running, _,
+    ):  # fmt: skip
+        assert post(running.url, talk.path, talk("").body()).text == body.decode()
+
+
+@over_wires
+@pytest.mark.parametrize("wire", ["", "ollama"], ids=["same", "other"])
+def test_a_refusal_whose_words_do_not_end_is_told_with_those_that_came(
+    talk: type[Talk], wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "WORDS", 0.05)
+    over = threading.Event()
+
+    def slow() -> Iterator[bytes]:
+        yield b"Busy, because"
+        assert over.wait(30)
+
+    answers = Server(lambda number: Answer(503, "text/plain", slow()))  # type: ignore[arg-type]
+    with between(wire or talk.wire, answers) as (running, _):
+        heard = post(running.url, talk.path, talk("").body())
+        over.set()
+    assert heard.status == 503
+    assert heard.error is not None
+    assert heard.error["message"] == "HTTP 503 Service Unavailable: Busy, because"
+
+
+@over_wires
+@pytest.mark.parametrize("wire", ["", "ollama"], ids=["same", "other"])
+def test_a_key_that_was_refused_is_not_tried_again(talk: type[Talk], wire: str) -> None:
+    asked = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(401, headers={"x-should-retry": "true"}, json={"error": "No"})
+
+    http = httpx.AsyncClient(transport=httpx.MockTransport(refuse))
+    with gateway(f"{wire or talk.wire}=http://upstream", http=http, retry=3) as running:
+        assert post(running.url, talk.path, talk("").body()).status == 401
+    assert len(asked) == 1
 
 
 @over_wires

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import httpx
 import pytest
@@ -170,6 +171,48 @@ def test_a_websocket_is_asked_to_use_http(talk: type[Talk]):
 def test_the_paths_without_a_version_are_the_same():
     with between("openai_chat", script(say("Hi"))) as (running, _):
         assert post(running.url, "/chat/completions", Chat("").body()).status == 200
+
+
+@pytest.mark.parametrize("record", [False, True], ids=["", "record"])
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/v1/messages/", 404),
+        ("POST", "/v1/messages/batches", 404),
+        ("GET", "/v1/responses/resp_1", 404),
+        ("PUT", "/v1/messages", 405),
+        ("DELETE", "/v1/chat/completions", 405),
+        ("GET", "/v1/messages/count_tokens", 405),
+        ("POST", "/v1/models", 405),
+        ("GET", "/v1/models/x", 404),
+        ("GET", "/v1/chat/completions", 426),
+        ("GET", "/nothing", 404),
+        ("GET", "/takes/", 404),
+    ],
+)
+def test_where_nothing_is_answered_every_client_reads_why(
+    method: str, path: str, status: int, record: bool, tmp_path: Path
+):
+    with gateway("ollama", record=tmp_path if record else None) as running:
+        heard = httpx.request(method, running.url + path)
+    assert heard.status_code == status
+    said = heard.json()
+    assert said["type"] == "error"
+    assert said["error"]["type"] in ("not_found_error", "invalid_request_error")
+    assert said["error"]["message"].startswith(("there is no", "this is asked with"))
+    assert {"param", "code"} <= said["error"].keys()
+    assert ("allow" in heard.headers) is (status == 405)
+
+
+def test_sdks_hear_of_a_path_that_is_not_there_in_their_own_way():
+    with gateway("ollama") as running:
+        theirs = anthropic.Anthropic(base_url=running.url, api_key="any", max_retries=0)
+        with theirs, pytest.raises(anthropic.NotFoundError, match="ask /v1/messages"):
+            theirs.models.retrieve("x")
+        ours = openai.OpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0)
+        with ours, pytest.raises(openai.NotFoundError) as told:
+            ours.models.retrieve("x")
+    assert told.value.type == "not_found_error"
 
 
 def test_whoever_asks_whether_it_is_there_hears_so():

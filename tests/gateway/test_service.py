@@ -7,11 +7,12 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -26,7 +27,7 @@ from streamnorm.gateway.log import line
 from streamnorm.gateway.metrics import Metrics
 from streamnorm.gateway.store import FileStore, Kept, MemoryStore
 from streamnorm.testing import call, say, script, turns
-from tests.gateway.kit import TALKS, Chat, Messages, Talk, between, gateway, post
+from tests.gateway.kit import TALKS, Chat, Messages, Talk, between, gateway, post, telling
 
 # --- clients that leave ---------------------------------------------------------------------------
 
@@ -190,6 +191,80 @@ def test_what_a_file_keeps_comes_back_after_a_restart(tmp_path: Path):
                     assert client.answer({made.id: "yes"}).text == "Cold."
 
 
+SIGNED = [
+    b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_weather","args":'
+    b'{"city":"Oslo"}},"thoughtSignature":"c2lnbmVk"}],"role":"model"},"finishReason":"STOP"}],'
+    b'"modelVersion":"g","responseId":"r"}\n\n'
+]
+
+
+def drop_the_table(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TABLE calls")
+
+
+def damage(path: Path) -> None:
+    path.write_bytes(b"no database" * 1000)
+
+
+@pytest.mark.parametrize("spoil", [drop_the_table, damage, Path.unlink], ids=lambda do: do.__name__)
+@pytest.mark.parametrize("before", [True, False], ids=["before_the_call", "before_its_result"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_an_exchange_goes_on_when_the_file_of_calls_fails(
+    spoil: Callable[[Path], None], before: bool, stream: bool, tmp_path: Path
+):
+    path = tmp_path / "calls.db"
+    answers = telling("gemini", SIGNED, script(say("Cold.")).chunks("gemini"))
+    with between("gemini", answers, store=path) as (running, _):
+        client = Chat(running.url, stream=stream)
+        if before:
+            spoil(path)
+        (made,) = client.ask("Is it cold?").calls
+        if not before:
+            spoil(path)
+        assert client.answer({made.id: "yes"}).text == "Cold."
+    assert [row["state"] for row in running.rows] == ["done", "done"]
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before_the_call", "before_its_result"])
+def test_what_a_file_of_calls_did_not_keep_is_noted(before: bool, tmp_path: Path):
+    path = tmp_path / "calls.db"
+    answers = telling("gemini", SIGNED, script(say("Cold.")).chunks("gemini"))
+    with between("gemini", answers, store=path) as (running, _):
+        client = Chat(running.url)
+        if before:
+            drop_the_table(path)
+        (made,) = client.ask("Is it cold?").calls
+        if not before:
+            drop_the_table(path)
+        client.answer({made.id: "yes"})
+    assert ["call.forgotten" in row["notes"] for row in running.rows] == [before, True]
+
+
+def test_a_table_that_cannot_be_used_is_told_at_the_start(tmp_path: Path):
+    path = tmp_path / "calls.db"
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TABLE calls (caller TEXT, number TEXT)")
+    with pytest.raises(UsageError, match=r"no column named served\. Name another file"):
+        FileStore(path)
+    damage(path)
+    with pytest.raises(UsageError, match=r"not a database\. Name another file"):
+        FileStore(path)
+
+
+def test_trying_a_file_out_leaves_nothing_in_it(tmp_path: Path):
+    store = FileStore(tmp_path / "calls.db")
+    assert store.get("") is None
+    store.close()
+
+
+def test_a_row_of_numbers_is_none(tmp_path: Path):
+    store = FileStore(tmp_path / "calls.db")
+    store._file.execute("INSERT INTO calls (served, kept) VALUES ('a', 7)")
+    assert store.get("a") is None
+    store.close()
+
+
 # --- the log and the figures ----------------------------------------------------------------------
 
 
@@ -238,6 +313,24 @@ def test_figures_are_what_prometheus_reads():
         in samples
     )
     assert f"{of}open 0" in samples
+
+
+def test_calls_that_a_line_has_no_room_for_are_counted_all_the_same():
+    many = script(*(call("get_weather", city=f"{number}") for number in range(70)))
+    with between("openai_chat", many) as (running, _):
+        post(running.url, Messages.path, Messages("").body())
+        row = running.row()
+        measured = httpx.get(f"{running.url}/metrics").text
+    assert 'calls_total{upstream="openai_chat",outcome="whole",id_source="natural"} 70' in measured
+    assert (len(row["calls"]), row["more_calls"]) == (64, 6)
+
+
+def test_calls_of_an_attempt_that_was_given_up_are_not_counted():
+    flow = Flow(Metrics(), lambda row: None)
+    one = flow.begin("anthropic", Secrets(()))
+    one.hear([ToolCall(0, "a", "f", {}, "{}", provenance=Provenance("natural"))])
+    one.again()
+    assert (one.row()["calls"], one.row()["more_calls"]) == ([], None)
 
 
 def test_the_page_of_takes_shows_what_was_just_recorded(tmp_path: Path):

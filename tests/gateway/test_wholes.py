@@ -145,3 +145,24 @@ def _ids(talk: type[Talk], answer: dict[str, Any]) -> list[str]:
 def test_what_is_no_answer_at_all_is_handed_on(talk, odd: dict[str, Any]):
     heard, _ = asked(talk, odd)
     assert heard.text == json.dumps(odd)
+
+
+def test_an_error_beside_a_call_is_told_and_not_the_call():
+    heard, running = asked(Chat, {**completion(("call_1", WHOLE)), "error": {"message": "no more"}})
+    assert heard.status >= 400
+    assert heard.error is not None
+    assert heard.error["message"] == "no more"
+    assert running.row()["state"] == "refused"
+
+
+@pytest.mark.parametrize("made", [
+    {"type": "function", "function": {"name": "get_weather", "arguments": ""}},
+    {"type": "function", "function": {"name": "get_weather"}},
+    {"type": "custom", "custom": {"name": "patch", "input": "+ one"}},
+], ids=["no text", "no arguments", "a text"])  # fmt: skip
+def test_a_call_that_a_stream_would_have_told_as_whole_is_handed_on(made: dict[str, Any]):
+    answer = completion()
+    answer["choices"][0]["message"]["tool_calls"] = [{"id": "call_1", **made}]
+    heard, running = asked(Chat, answer)
+    assert heard.text == json.dumps(answer)
+    assert [call["id"] for call in running.row()["calls"]] == ["call_1"]
