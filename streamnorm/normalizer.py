@@ -171,9 +171,9 @@ class Normalizer:
         """Has a call begun of which nothing is told yet?"""
         return any(not call.started for call in self._calls.unfinished())
 
-    def is_odd(self, start: ToolCallStart) -> bool:
+    def is_odd(self, start: ToolCallStart, *, needs_id: bool = True) -> bool:
         """Has a call that begins so another id or place than its wire should have given it?"""
-        return self._calls.is_odd(start.call, start.id)
+        return self._calls.is_odd(start.call, start.id, needs_id=needs_id)
 
     def watch(self) -> None:
         """The ``marks`` are to say, too, when the text of a call may be taken for whole."""

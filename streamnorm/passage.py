@@ -145,9 +145,9 @@ class Passage:
         """Are there frames that the listener has heard, and that were not given out?"""
         return self._way is HELD
 
-    def is_odd(self, start: ToolCallStart) -> bool:
+    def is_odd(self, start: ToolCallStart, *, needs_id: bool = True) -> bool:
         """Has a call that begins so another id or place than its wire should have given it?"""
-        return self._pipe.is_odd(start)
+        return self._pipe.is_odd(start, needs_id=needs_id)
 
     # --- in and out -----------------------------------------------------------------------------
 

@@ -438,9 +438,12 @@ class Calls:
         if call.reach.is_even(call.fragments):
             self._ripen(call)
 
-    def is_odd(self, ordinal: int, told: str) -> bool:
-        """Has this call, which was told under that id, another id or place than its wire should give?"""
+    def is_odd(self, ordinal: int, told: str, *, needs_id: bool = True) -> bool:
+        """Has this call, which was told under that id, another id or place than its wire should give?
+        Not every wire needs one."""
         call = self.all[ordinal]
+        if not needs_id and call.wire_id is None:
+            return call.displaced
         meant = call.kind.id_source
         minted = told.startswith(PREFIX) and meant != "synthetic"
         return call.displaced or minted or call.source != meant

@@ -105,21 +105,22 @@ class Counting(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """How a list of models is told, beside the ``id`` of each in ``data``."""
+    """How a list of models is told."""
 
-    entry: Mapping[str, Any]  # with each of them; "{id}" stands for its name
+    entry: Mapping[str, Any]  # each of them; "{id}" stands for its name
     whole: Mapping[str, Any] = {}  # with all of them
+    path: str = "/v1/models"
+    field: str = "data"  # where they stand
 
     def said(self, id: str) -> dict[str, Any]:
         """One of them.
 
-        >>> Listing({"title": "{id}", "kind": "model"}).said("m1")
-        {'id': 'm1', 'title': 'm1', 'kind': 'model'}
+        >>> Listing({"id": "{id}", "kind": "model"}).said("m1")
+        {'id': 'm1', 'kind': 'model'}
         """
-        filled = {
+        return {
             k: v.replace("{id}", id) if isinstance(v, str) else v for k, v in self.entry.items()
         }
-        return {"id": id, **filled}
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +145,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     # Where it is. ``path`` may hold {model}; a provider without a ``base`` has no one address.
     base: str = ""
     path: str = ""
+    path_at_once: str = ""  # where an answer that is no stream is asked for, if elsewhere
     version: str = ""  # what ``path`` begins with, and addresses that people give end with already
+    other_versions: tuple[str, ...] = ()  # which clients say in its place
     counting: Counting | None = None
     listing: Listing | None = None
     hosts: tuple[str, ...] = ()  # its own: there it is at home, and there alone its key goes

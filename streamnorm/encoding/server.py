@@ -75,6 +75,7 @@ class Serving(msgspec.Struct):
     namespace: str | None = None
     place: int = -1
     pieces: list[str] = []
+    made: ToolCall | None = None  # once it is whole
 
     @property
     def sent(self) -> str:
@@ -456,6 +457,7 @@ class Server:
             yield from opened
         if rest := text[len(call.sent) :]:
             yield from self._send(call, rest)
+        call.made = event
         self._unfinished.discard(event.call)
         if self.releases_at_end and not self.over:
             self._ready[event.call] = call

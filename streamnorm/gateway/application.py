@@ -2,7 +2,7 @@
 
     POST  <path of each wire that can be served>     also without its version; and its WebSocket
     POST  <where that wire counts tokens>
-    GET   /v1/models                                 the names that --model and --map know
+    GET   <where it lists models>                    the names that --model and --map know
     HEAD, GET /                                      a page of what goes through now
     GET   /gateway/flow, /health, /metrics           the same for programs
     GET   /takes                                     with --record: the takes, in the page for them
@@ -17,7 +17,7 @@ from __future__ import annotations
 import base64
 import hmac
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,9 +42,10 @@ from ..page.origins import LOCAL, Guard
 from ..page.takes import Takes
 from ..providers import rows_with
 from . import exchange
+from .asked import Address
 from .asking import new_client
 from .case import MIB, Services, Settings
-from .common import listed, problem
+from .common import listed, listings, problem
 from .flow import Flow
 from .log import to_the_log
 from .metrics import CONTENT_TYPE, Metrics
@@ -144,28 +145,49 @@ def _wires(services: Services) -> list[BaseRoute]:
         ask = _Asked(services, row)
         kind = row.part("server", Server).socket
         socket = _NoSocket() if kind is None else Sockets(services, row, kind)
-        for path in dict.fromkeys((row.path, row.path.removeprefix(row.version))):
+        for path in _paths(row, row.path):
             routes += [
                 Route(path, ask, methods=["POST"]),
                 Route(path, _NoSocket(), methods=["GET"]),
             ]
             routes.append(WebSocketRoute(path, socket))
+        if row.path_at_once:
+            at_once = _Asked(services, row, stream=False)
+            routes += [Route(p, at_once, methods=["POST"]) for p in _paths(row, row.path_at_once)]
         if row.counting is not None:
-            count = _Asked(services, row, exchange.counted)
-            routes.append(Route(row.counting.path, count, methods=["POST"]))
+            count = _Asked(services, row, exchange.counted, stream=False)
+            routes += [Route(p, count, methods=["POST"]) for p in _paths(row, row.counting.path)]
     return routes
+
+
+def _paths(row: Provider, path: str) -> Iterable[str]:
+    """The path in each version and, for addresses that end with one already, the rest of it. The name
+    of a model may have slashes."""
+    path = path.partition("?")[0].replace("{model}", "{model:path}")
+    rest = path.removeprefix(row.version)
+    return dict.fromkeys((path, *(version + rest for version in row.other_versions), rest))
 
 
 class _Asked:
     """A route of a wire; no function, so that nothing stands between it and the server."""
 
     def __init__(
-        self, services: Services, row: Provider, kind: exchange.Kind | None = None
+        self,
+        services: Services,
+        row: Provider,
+        kind: exchange.Kind | None = None,
+        *,
+        stream: bool | None = None,
     ) -> None:
         self._services, self._row, self._kind = services, row, kind
+        # Where a stream has a path of its own, no body says whether it is one.
+        self._stream = bool(row.path_at_once) or None if stream is None else stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await exchange.answer(self._services, self._row, scope, receive, send, kind=self._kind)
+        said = Address(scope["path_params"].get("model", ""), self._stream)
+        await exchange.answer(
+            self._services, self._row, scope, receive, send, kind=self._kind, said=said
+        )
 
 
 class _NoSocket:
@@ -179,7 +201,7 @@ class _NoSocket:
 
 
 def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
-    upstreams = services.upstreams
+    upstreams, ways = services.upstreams, listings()
 
     async def index(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -197,14 +219,13 @@ def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
         return answer({"upstreams": named, "rows": services.flow.rows()})
 
     async def models(request: Request) -> Response:
-        return answer(listed(upstreams.models))
+        return answer(listed(ways[request.scope["path"]], upstreams.models))
 
     return [
         Route("/", index),
         Route("/health", health),
         Route("/metrics", measured),
-        Route("/v1/models", models),
-        Route("/models", models),
+        *(Route(path, models) for path in ways),
         Route("/gateway/flow", flow),
         Mount("/gateway", StaticFiles(directory=STATIC)),
         Mount("/static", StaticFiles(directory=PAGE)),

@@ -6,31 +6,43 @@ somebody who speaks the client's own wire goes on as it came.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import UsageError
 
-__all__ = ["Asked"]
+__all__ = ["NOWHERE", "Address", "Asked"]
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NO_JSON = "the body is no JSON object"
 
 
+class Address(NamedTuple):
+    """What is said beside the body, by the path, on wires that say it there."""
+
+    model: str = ""
+    stream: bool | None = None
+
+
+NOWHERE = Address()  # it is all in the body
+
+
 class Asked:
     """One request."""
 
-    __slots__ = ("_fields", "body", "model", "stream")
+    __slots__ = ("_address", "_fields", "body", "model", "stream")
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, address: Address = NOWHERE) -> None:
         try:
             self._fields = _FIELDS.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"{_NO_JSON}: {error}") from error
         self.body = body
-        self.model = self._read("model", str, "")
-        self.stream = self._read("stream", bool | None, False) or False
+        self._address = address
+        self.model = address.model or self._read("model", str, "")
+        in_body = self._read("stream", bool | None, False)
+        self.stream = bool(in_body if address.stream is None else address.stream)
         if not self.model:
             raise UsageError("the body names no model")
 
@@ -49,7 +61,7 @@ class Asked:
         >>> Asked(b'{"model": "a", "n": 1e2, "stream": true}').for_model("b")
         b'{"model":"b","n":1e2,"stream":true}'
         """
-        if model == self.model:
+        if model == self.model or self._address.model:
             return self.body
         return msgspec.json.encode({**self._fields, "model": model})
 

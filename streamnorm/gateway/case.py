@@ -21,7 +21,7 @@ from ..wire import provider as wire_of
 from .asked import Asked
 from .client import Client
 from .flow import Exchange, Flow
-from .headers import asked_with, passed_query
+from .headers import asked_with, passed_query, with_query
 from .restoring import returned
 from .store import FileStore, MemoryStore, NotedStore
 from .upstreams import Route, Upstreams
@@ -127,10 +127,8 @@ class Case:
         """Where a request goes that is asked in the client's own words, and with which headers: those
         of the client, too, for they belong to what it says."""
         upstream = self.route.upstream
-        address, query = address or upstream.address(self.route.model), passed_query(self.query)
-        if query:
-            address += ("&" if "?" in address else "?") + query
-        return address, {
+        address = address or upstream.address(self.route.model)
+        return with_query(address, passed_query(self.query)), {
             **upstream.row.headers, **asked_with(self.headers), "accept-encoding": "identity",
             **upstream.key_for(self.wire.name, self.headers),
         }  # fmt: skip

@@ -26,7 +26,7 @@ class Counted:
         counting = case.wire.counting
         assert counting is not None  # or there would be no such path
         self._case, self._counting = case, counting
-        path = case.route.upstream.beside(counting.path)
+        path = case.route.upstream.beside(counting.path, case.route.model)
         self._asking = Passing(case, path) if case.is_passed else None
 
     async def attempt(self) -> Failed | None:

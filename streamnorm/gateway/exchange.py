@@ -21,12 +21,12 @@ from ..errors import ProviderError, UsageError
 from ..events import Failed
 from ..takes.redact import secrets_in_headers
 from ..text.written import json_bytes
-from .asked import Asked
+from .asked import NOWHERE, Address, Asked
 from .asking import BAD_GATEWAY, Refused, pause_before
 from .case import MIB, Case, Services
 from .client import Client, Left, TooLarge, read_body, while_there
 from .counting import Counted
-from .headers import Pairs, Secrets, client_headers, passed_back
+from .headers import Pairs, Secrets, client_headers, lacks_of, passed_back
 from .passing import Passing
 from .translating import Translating
 
@@ -51,6 +51,7 @@ async def answer(
     send: Send,
     *,
     kind: Kind | None = None,
+    said: Address = NOWHERE,
 ) -> None:
     """Answer one request of a client of this wire, by its upstream or in a way of its own."""
     headers = client_headers(scope["headers"])
@@ -61,7 +62,7 @@ async def answer(
     client = Client(send, exchange, secrets)
     case = Case(services, wire, headers, query, client, exchange, known)
     try:
-        await _answered(case, receive, kind or _usual)
+        await _answered(case, receive, said, kind or _usual)
     except Exception as error:  # a mistake of ours: the client hears of it, and so does the log
         if not client.started:
             await _refuse(case, 500, "the gateway made a mistake; its log says more")
@@ -73,14 +74,14 @@ async def answer(
         services.flow.end(exchange, case.notes)
 
 
-async def _answered(case: Case, receive: Receive, kind: Kind) -> None:
+async def _answered(case: Case, receive: Receive, said: Address, kind: Kind) -> None:
     settings = case.services.settings
     if len(case.services.flow) > settings.exchanges:  # before its body takes any room
         return await _refuse(case, 503, _BUSY, retry_after=1.0)
     try:
         body = await read_body(receive, settings.body)
         case.exchange.received = len(body)
-        attempt = _attempt(case, body, kind)
+        attempt = _attempt(case, Asked(body, said), kind)
     except Left:
         case.exchange.state = "left"
         return None
@@ -97,11 +98,12 @@ async def _answered(case: Case, receive: Receive, kind: Kind) -> None:
     return None
 
 
-def _attempt(case: Case, body: bytes, kind: Kind) -> Attempt:
+def _attempt(case: Case, asked: Asked, kind: Kind) -> Attempt:
     """What is to be done, as often as it takes."""
     if case.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
         raise UsageError("send the body as it is, without content-encoding")
-    asked = Asked(body)
+    if asked.stream and (lacking := lacks_of(case.wire.path, case.query)):
+        raise UsageError(f"a stream is asked for with {lacking} in the address")
     case.goes(asked, case.services.upstreams.route(asked.model))
     return kind(case)
 

@@ -15,7 +15,16 @@ from urllib.parse import parse_qsl, urlencode
 from ..providers import PROVIDERS
 from ..takes.redact import KEPT, Redactor, is_secret_header, secrets_in_url
 
-__all__ = ["Pairs", "Secrets", "asked_with", "client_headers", "passed_back", "passed_query"]
+__all__ = [
+    "Pairs",
+    "Secrets",
+    "asked_with",
+    "client_headers",
+    "lacks_of",
+    "passed_back",
+    "passed_query",
+    "with_query",
+]
 
 Pairs: TypeAlias = list[tuple[bytes, bytes]]  # as ASGI has them
 
@@ -65,6 +74,27 @@ def passed_query(query: str) -> str:
         return query
     pairs = parse_qsl(query, keep_blank_values=True)
     return urlencode([p for p in pairs if not secrets_in_url(f"//host/?{urlencode([p])}")])
+
+
+def with_query(address: str, query: str) -> str:
+    """The address with what a client has in its query, and it has not.
+
+    >>> with_query("http://host/a?alt=sse", "alt=sse&beta=true")
+    'http://host/a?alt=sse&beta=true'
+    """
+    has = address.partition("?")[2]
+    more = "&".join(pair for pair in query.split("&") if pair and pair not in has.split("&"))
+    return address + ("&" if has else "?") + more if more else address
+
+
+def lacks_of(path: str, query: str) -> str:
+    """What stands in the query of the path and not in this one.
+
+    >>> lacks_of("/a?alt=sse", "beta=true"), lacks_of("/a?alt=sse", "alt=sse")
+    ('alt=sse', '')
+    """
+    wanted = filter(None, path.partition("?")[2].split("&"))
+    return "&".join(pair for pair in wanted if pair not in query.split("&"))
 
 
 def passed_back(headers: Pairs) -> Pairs:

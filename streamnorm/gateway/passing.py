@@ -50,7 +50,8 @@ class Passing:
     def __init__(self, case: Case, address: str | None = None) -> None:
         self._case = case
         case.exchange.passed = True
-        self._address, self._headers = case.onward(address)
+        own = case.route.upstream.address(case.route.model, stream=case.asked.stream)
+        self._address, self._headers = case.onward(address or own)
         self._content = case.content
 
     async def attempt(self) -> Failed | None:

@@ -37,9 +37,10 @@ _FAMILIES = ("function", "custom")  # of calls that every server can tell
 
 def begins_oddly(events: Iterable[Event], passage: Passage, case: Case) -> bool:
     """Does a call begin here that its client cannot tell by its id, or by its place?"""
+    grammar = case.wire.part("encoder", Encoder).grammar
     return any(
-        passage.is_odd(event)
-        or not case.wire.part("encoder", Encoder).grammar.spells(event.id)
+        passage.is_odd(event, needs_id=grammar.needed)
+        or not grammar.spells(event.id)
         or f'"{event.id}"'.encode() in case.asked.body
         for event in events
         if type(event) is ToolCallStart and event.runs_on == "client"

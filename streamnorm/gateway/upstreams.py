@@ -52,18 +52,20 @@ class Upstream:
     def __repr__(self) -> str:  # never the key
         return f"<Upstream {self.name}: {self.row.name}>"
 
-    def address(self, model: str) -> str:
-        """Where a stream of that model is asked for."""
-        return self._address.replace("{model}", quote(model, safe=":@"))
+    def address(self, model: str, *, stream: bool = True) -> str:
+        """Where an answer of that model is asked for."""
+        if self.row.path_at_once and not stream:
+            return self.beside(self.row.path_at_once, model)
+        return _of_model(self._address, model)
 
-    def beside(self, path: str) -> str:
+    def beside(self, path: str, model: str) -> str:
         """Another path of this wire, below the same base."""
         address, _, query = self._address.partition("?")
-        base = address.removesuffix(self.row.path).removesuffix(
-            self.row.path.removeprefix(self.row.version)
-        )
+        own, _, of_own = self.row.path.partition("?")
+        base = _without(_without(address, own), own.removeprefix(self.row.version))
         below = path.removeprefix(self.row.version) if urlsplit(base).path else path
-        return base + below + (f"?{query}" if query else "")
+        more = "&".join(pair for pair in query.split("&") if pair not in of_own.split("&"))
+        return _of_model(base + below, model) + (f"?{more}" if more else "")
 
     def key_for(self, wire: str, client: Mapping[str, str]) -> dict[str, str]:
         """The header with the key for a client of ``wire`` that has sent these headers."""
@@ -71,6 +73,16 @@ class Upstream:
             return self._key
         names = ("authorization", self.row.key.header)
         return {name: client[name] for name in names if client.get(name)}
+
+
+def _of_model(address: str, model: str) -> str:
+    return address.replace("{model}", quote(model, safe=":@"))
+
+
+def _without(address: str, path: str) -> str:
+    """What stands before the path; the address may name the model in it."""
+    pattern = re.escape(path).replace(re.escape("{model}"), "[^/]+")
+    return re.sub(pattern + "$", "", address) if path else address
 
 
 class Route(NamedTuple):

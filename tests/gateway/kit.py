@@ -27,6 +27,7 @@ pytest.importorskip("starlette", reason="the gateway needs the extra gateway")
 uvicorn = pytest.importorskip("uvicorn", reason="the gateway needs the extra gateway")
 anthropic = pytest.importorskip("anthropic", reason="a client of the gateway")
 openai = pytest.importorskip("openai", reason="a client of the gateway")
+genai = pytest.importorskip("google.genai", reason="a client of the gateway")
 
 from streamnorm import gateway as gateways  # noqa: E402
 
@@ -332,7 +333,75 @@ class Chat(Talk):
         }  # fmt: skip
 
 
-TALKS: tuple[type[Talk], ...] = (Messages, Responses, Chat)
+class Generate(Talk):
+    """Of the Google GenAI SDK, which gives thoughts and signatures back as it heard them."""
+
+    wire, path = "gemini", f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse"
+    tools = [
+        {"function_declarations": [
+            {"name": "get_weather", "description": "The weather", "parameters_json_schema": SCHEMA}
+        ]},
+    ]  # fmt: skip
+
+    def __init__(self, url: str, *, stream: bool = True, key: str = "client-key") -> None:
+        super().__init__(url, stream=stream, key=key)
+        if not stream:  # its address says so, and no body
+            self.path = f"/v1beta/models/{MODEL}:generateContent"
+
+    def ask(self, text: str) -> Said:
+        self.messages.append({"role": "user", "parts": [{"text": text}]})
+        return self.go_on()
+
+    def go_on(self) -> Said:
+        never = {"automatic_function_calling": {"disable": True}}
+        asked = {
+            "model": MODEL, "contents": self.messages, "config": {"tools": self.tools, **never},
+        }  # fmt: skip
+        client = genai.Client(api_key=self.key, http_options={"base_url": self.url})
+        with client:
+            if self.stream:
+                chunks = list(client.models.generate_content_stream(**asked))
+            else:
+                chunks = [client.models.generate_content(**asked)]
+        candidates = [chunk.candidates[0] for chunk in chunks if chunk.candidates]
+        parts = [
+            part
+            for candidate in candidates
+            for part in (candidate.content.parts or [] if candidate.content else [])
+        ]
+        ends = [candidate.finish_reason for candidate in candidates if candidate.finish_reason]
+        self.messages.append(
+            {"role": "model", "parts": [p.model_dump(exclude_none=True) for p in parts]}
+        )
+        calls = [part.function_call for part in parts if part.function_call]
+        return Said(
+            "".join(part.text for part in parts if part.text and not part.thought),
+            [Call(call.name, call.args, call.id) for call in calls],
+            ends[-1].value if ends else None,
+        )
+
+    def results(self, results: dict[str, str]) -> list[Any]:
+        calls = [
+            p["function_call"] for m in self.messages for p in m["parts"] if "function_call" in p
+        ]
+        names = {call["id"]: call["name"] for call in calls}
+        parts = [
+            {"function_response": {"id": id, "name": names[id], "response": {"output": output}}}
+            for id, output in results.items()
+        ]
+        return [{"role": "user", "parts": parts}]
+
+    def body(self, **more: Any) -> dict[str, Any]:
+        return {
+            "contents": [{"role": "user", "parts": [{"text": "Hello"}]}],
+            "tools": [{"functionDeclarations": [
+                {"name": "get_weather", "description": "The weather", "parametersJsonSchema": SCHEMA}
+            ]}],
+            **more,
+        }  # fmt: skip
+
+
+TALKS: tuple[type[Talk], ...] = (Messages, Responses, Chat, Generate)
 
 
 # --- without an SDK -------------------------------------------------------------------------------
@@ -373,6 +442,11 @@ def post(url: str, path: str, body: Any, **headers: str) -> Heard:
     return Heard(response.status_code, response.headers, text, _payloads(text), broke)
 
 
+def with_more(path: str, query: str) -> str:
+    """The path with more in its query."""
+    return f"{path}{'&' if '?' in path else '?'}{query}"
+
+
 def _payloads(text: str) -> list[dict[str, Any]]:
     if text.startswith("{"):
         return [json.loads(text)]
@@ -408,6 +482,14 @@ def _run_by_chat(payload: dict[str, Any], heard: Heard) -> Iterator[str]:
                         yield call["function"]["name"]
 
 
+def _run_by_generate(payload: dict[str, Any], heard: Heard) -> Iterator[str]:
+    for candidate in payload.get("candidates", []):
+        for part in candidate.get("content", {}).get("parts", []):
+            if "functionCall" in part:
+                yield part["functionCall"]["name"]
+
+
 _JUDGES = {
     "anthropic": _run_by_messages, "openai_responses": _run_by_responses, "openai_chat": _run_by_chat,
+    "gemini": _run_by_generate,
 }  # fmt: skip

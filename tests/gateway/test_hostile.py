@@ -38,7 +38,7 @@ over_wires = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
 OURS, THEIRS = "Zx81hunterCanaryTwo", "Qw92visitorCanaryTen"  # of no shape that keys are known by
 WEATHER = script(say("Let me look."), call("get_weather", city="Oslo"))
 LAST = {"anthropic": b"event: message_delta", "openai_responses": b"event: response.completed",
-        "openai_chat": b'"finish_reason":"tool_calls"'}  # fmt: skip
+        "openai_chat": b'"finish_reason":"tool_calls"', "gemini": b'"finishReason":"STOP"'}  # fmt: skip
 
 
 def head(status: int = 200, kind: str = "text/event-stream", more: bytes = b"") -> bytes:
@@ -77,7 +77,8 @@ def asked(
 ) -> tuple[Heard, dict]:
     """What a client of this wire hears when its upstream says so, and the row of it."""
     with saying(response) as (url, _), gateway(f"{wire or talk.wire}={url}") as running:
-        heard = post(running.url, talk.path, talk("", stream=stream).body())
+        one = talk("", stream=stream)
+        heard = post(running.url, one.path, one.body())
     return heard, running.row()
 
 

@@ -31,18 +31,21 @@ from tests.conftest import some
 from tests.gateway.kit import (
     MODEL,
     TALKS,
+    Generate,
     Messages,
     Talk,
     between,
     gateway,
     post,
     telling,
+    with_more,
     would_run,
 )
 
 WEATHER = script(
     say("Let me look."), call("get_weather", city="Oslo"), call("get_weather", city="Rome")
 )
+IN_PIECES = [talk for talk in TALKS if talk is not Generate]  # whose arguments come as text
 over_wires = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
 
 
@@ -75,7 +78,7 @@ def test_an_answer_that_is_no_stream_goes_through_as_it_is(talk: type[Talk]) -> 
         Server(lambda number: Answer(200, "application/json", [whole[:9], whole[9:]])) as upstream,
         gateway(f"{talk.wire}={upstream.url}") as running,
     ):
-        heard = post(running.url, talk.path, talk("", stream=False).body())
+        heard = post(running.url, talk("", stream=False).path, talk("", stream=False).body())
     assert heard.text.encode() == whole
     assert running.row()["state"] == "done"
 
@@ -88,7 +91,7 @@ def test_one_that_is_cut_is_a_status(talk: type[Talk]) -> None:
         ) as upstream,
         gateway(f"{talk.wire}={upstream.url}") as running,
     ):
-        heard = post(running.url, talk.path, talk("", stream=False).body())
+        heard = post(running.url, talk("", stream=False).path, talk("", stream=False).body())
     assert heard.status == 502
     assert heard.error is not None
 
@@ -107,10 +110,11 @@ def test_a_request_goes_on_byte_for_byte(talk: type[Talk]) -> None:
 def test_it_does_so_too_if_calls_are_told_as_a_whole(talk: type[Talk], stream: bool) -> None:
     body = talk("", stream=stream).body(odd={"n": 1.50}, context_management={"edits": []})
     with between(talk.wire, WEATHER, whole=True) as (running, upstream):
-        heard = post(running.url, f"{talk.path}?beta=true", body, anthropic_beta="context-1")
+        path = with_more(talk("", stream=stream).path, "beta=true")
+        heard = post(running.url, path, body, anthropic_beta="context-1")
     (asked,) = upstream.requests
     assert asked.body == body
-    assert asked.path == f"{talk.path}?beta=true"
+    assert asked.path == path
     assert asked.headers["anthropic-beta"] == "context-1"
     assert running.row()["dropped"] == 0
     assert would_run(talk.wire, heard) == ["get_weather", "get_weather"]
@@ -137,8 +141,11 @@ def test_a_mapped_model_is_all_that_changes(talk: type[Talk]) -> None:
     body = talk("").body(odd={"n": 1.50, "big": 12345678901234567890123})
     with between(talk.wire, WEATHER, map=[f"{MODEL}=theirs"]) as (running, upstream):
         post(running.url, talk.path, body)
-    assert upstream.requests[0].body == {**body, "model": "theirs"}
-    assert b"1.5" in upstream.requests[0].content
+    (request,) = upstream.requests
+    in_path = talk is Generate
+    assert request.body == (body if in_path else {**body, "model": "theirs"})
+    assert request.path == (talk.path.replace(MODEL, "theirs") if in_path else talk.path)
+    assert b"1.5" in request.content
     assert (running.row()["asked"], running.row()["model"]) == (MODEL, "theirs")
 
 
@@ -185,7 +192,8 @@ def frames(wire: str) -> list[int]:
 def is_whole(wire: str, at: int) -> bool:
     """Does the answer come to its end before this byte, whatever marks the end of its stream?"""
     marks = {"anthropic": b'"stop_reason":"tool_use"', "openai_responses": b"response.completed",
-             "openai_chat": b'"finish_reason":"tool_calls"'}  # fmt: skip
+             "openai_chat": b'"finish_reason":"tool_calls"',
+             "gemini": b'"finishReason":"STOP"'}  # fmt: skip
     found = WEATHER.bytes(wire).find(marks[wire])
     return at >= WEATHER.bytes(wire).find(b"\n\n", found) + 2
 
@@ -210,7 +218,8 @@ def test_a_cut_between_two_frames_runs_nothing_and_is_told(
 
 @over_wires
 def test_what_is_cut_before_it_says_anything_is_a_status(talk: type[Talk]) -> None:
-    with between(talk.wire, script(say("Hi"), cut(at=frames(talk.wire)[0]))) as (running, _):
+    first = 1 if talk is Generate else frames(talk.wire)[0]  # where each frame says something
+    with between(talk.wire, script(say("Hi"), cut(at=first))) as (running, _):
         heard = post(running.url, talk.path, talk("").body())
     assert heard.status == 502
     assert heard.error is not None
@@ -220,7 +229,7 @@ def test_what_is_cut_before_it_says_anything_is_a_status(talk: type[Talk]) -> No
 def test_a_client_that_believes_each_closing_mark_runs_early_only_if_that_is_wanted(
     talk: type[Talk],
 ) -> None:
-    at = {"anthropic": 1, "openai_responses": 1, "openai_chat": 0}[talk.wire]
+    at = 0 if talk.wire == "openai_chat" else 1
     steps = (call("get_weather", city="Oslo"), say("More."), cut(after="call"))
     with between(talk.wire, script(*steps), eager=True) as (running, _):
         heard = post(running.url, talk.path, talk("").body())
@@ -228,7 +237,7 @@ def test_a_client_that_believes_each_closing_mark_runs_early_only_if_that_is_wan
     assert heard.error is not None
 
 
-@over_wires
+@pytest.mark.parametrize("talk", IN_PIECES, ids=lambda talk: talk.wire)
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "is_cut"])
 def test_a_call_that_is_not_whole_is_not_run_early_either(talk: type[Talk], ends: bool) -> None:
     chunks = script(say("Look."), OSLO).chunks(talk.wire)
@@ -400,9 +409,22 @@ def renamed(wire: str, answer: Script, ids: list[str]) -> list[bytes]:
     return chunks
 
 
-@over_wires
+def test_calls_without_an_id_stay_as_they_are_where_none_is_needed() -> None:
+    answer = script(say("Let me look."), *ODD["no ids"])
+    with between("gemini", answer) as (running, _):
+        heard = post(running.url, Generate.path, Generate("").body())
+    assert heard.text.encode() == answer.bytes("gemini")
+    assert [call["id_source"] for call in running.row()["calls"]] == ["synthetic", "synthetic"]
+    assert running.row()["notes"].get("call.retold") is None
+
+
+ODDLY = [
+    (talk, odd) for talk in TALKS for odd in ODD if talk is not Generate or odd == "one id for both"
+]
+
+
 @pytest.mark.parametrize("before", [(), (say("Let me look."),)], ids=["first", "after_text"])
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("talk", "odd"), ODDLY)
 def test_calls_without_an_id_of_their_own_get_one(
     talk: type[Talk], odd: str, before: tuple[Step, ...]
 ) -> None:

@@ -11,7 +11,9 @@ import httpx
 import pytest
 
 from streamnorm import BrokenToolCall, Event, Finish, Normalizer, ToolCall, ToolCallStart
+from streamnorm.encoding.encoder import Encoder
 from streamnorm.gateway import passing
+from streamnorm.providers import provider_row
 from streamnorm.testing import Server, call, say, script
 from streamnorm.testing.http import Answer
 from tests.conftest import Chat as Chunks
@@ -79,14 +81,16 @@ def test_a_take_goes_through_byte_for_byte_unless_a_call_is_odd_or_broken(path: 
     with between(talk.wire, telling(talk.wire, [body])) as (running, _):
         answer = httpx.post(running.url + talk.path, json=talk("").body(), timeout=60)
     heard = answer.content
-    odd = any(map(pipe.is_odd, starts))
+    needed = provider_row(talk.wire).part("encoder", Encoder).grammar.needed
+    odd = any(pipe.is_odd(start, needs_id=needed) for start in starts)
     if is_of_a_socket(body):  # no answer to a request
         assert answer.status_code == 502
     elif normal and not broken and not odd:
-        assert heard == (body if body.endswith((b"\n", b"\r")) else body + b"\n\n")
+        ended = body.endswith((b"\n", b"\r")) or body.startswith(b"[")
+        assert heard == (body if ended else body + b"\n\n")
     elif normal and not broken:
-        told = Normalizer(talk.wire).feed(heard)
-        assert made(told) == made(events)
+        again = Normalizer(talk.wire)
+        assert made(again.feed(heard) + again.close()) == made(events)
     elif broken:
         assert made(Normalizer(talk.wire).feed(heard)) == []
 
@@ -358,7 +362,7 @@ def test_a_whole_answer_is_handed_on_as_it_is_whatever_is_in_it(talk: type[Talk]
 # --- calls that are not whole -----------------------------------------------------------------------------
 
 
-@over_wires
+@pytest.mark.parametrize("talk", TALKS[:3], ids=lambda talk: talk.wire)  # others tell objects
 def test_a_call_that_is_not_whole_does_not_reach_a_client_by_a_normal_end(talk: type[Talk]) -> None:
     cut = script(say("Hi"), call("get_weather", city="Oslo").with_raw('{"city":"Os'))
     assert isinstance(cut.events(talk.wire)[-1], Finish)

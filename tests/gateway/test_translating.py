@@ -28,12 +28,14 @@ from tests.gateway.kit import (
     TALKS,
     UPSTREAMS,
     Chat,
+    Generate,
     Messages,
     Responses,
     Talk,
     anthropic,
     between,
     gateway,
+    genai,
     openai,
     post,
     telling,
@@ -47,7 +49,7 @@ ALL_PAIRS = [*itertools.product(UPSTREAMS, TALKS)]
 PAIRS = [(wire, talk) for wire, talk in ALL_PAIRS if wire != talk.wire]
 over_pairs = pytest.mark.parametrize(("wire", "talk"), PAIRS)
 ENDS = {"anthropic": ("tool_use", "end_turn"), "openai_responses": ("completed", "completed"),
-        "openai_chat": ("tool_calls", "stop")}  # fmt: skip
+        "openai_chat": ("tool_calls", "stop"), "gemini": ("STOP", "STOP")}  # fmt: skip
 
 
 def results_in(wire: str, body: Any) -> list[tuple[str, Any, str]]:
@@ -235,16 +237,22 @@ def test_a_thought_of_another_provider_never_reaches_one_that_would_refuse_it():
     assert two.requests[0].body["messages"][1]["content"][-1]["text"] == "Hi."
 
 
+COUNTED = {
+    Messages: ("model", "usage", "input_tokens", "output_tokens"),
+    Responses: ("model", "usage", "input_tokens", "output_tokens"),
+    Chat: ("model", "usage", "prompt_tokens", "completion_tokens"),
+    Generate: ("modelVersion", "usageMetadata", "promptTokenCount", "candidatesTokenCount"),
+}
+
+
 @over_pairs
 def test_counts_and_models_are_told_as_the_client_knows_them(wire: str, talk: type[Talk]):
     with between(wire, WEATHER, map=[f"{MODEL}=theirs"]) as (running, _):
-        heard = post(running.url, talk.path, talk("", stream=False).body())
+        heard = post(running.url, talk("", stream=False).path, talk("", stream=False).body())
     body = heard.payloads[0]
-    assert body["model"] == MODEL
-    counts = body["usage"]
-    said = (counts.get("input_tokens", counts.get("prompt_tokens")),
-            counts.get("output_tokens", counts.get("completion_tokens")))  # fmt: skip
-    assert said == (30, 20)
+    assert body[COUNTED[talk][0]] == MODEL
+    counts = body[COUNTED[talk][1]]
+    assert tuple(counts[field] for field in COUNTED[talk][2:]) == (30, 20)
     assert running.row()["tokens"]["input"] == 30
 
 
@@ -286,7 +294,7 @@ def test_what_is_cut_runs_nothing_and_ends_as_an_error(
 @over_pairs
 def test_a_client_that_wants_no_stream_gets_a_status_for_what_is_cut(wire: str, talk: type[Talk]):
     with between(wire, script(say("Look."), OSLO, cut(inside="call"))) as (running, _):
-        heard = post(running.url, talk.path, talk("", stream=False).body())
+        heard = post(running.url, talk("", stream=False).path, talk("", stream=False).body())
     assert heard.status == 502
     assert heard.error is not None
     assert running.row()["state"] == "refused"
@@ -338,11 +346,14 @@ REFUSED = [
 def test_a_refusal_is_the_client_s_own_error(
     wire: str, talk: type[Talk], kind: str, status: int, ours: type, theirs: type
 ):
-    expected = pytest.raises(ours if talk is Messages else theirs, match="Because")
+    if talk is Generate:
+        ours = genai.errors.ClientError if status < 500 else genai.errors.ServerError
+    expected = pytest.raises(theirs if talk in (Chat, Responses) else ours, match="Because")
     refused = script(error(kind, "Because.", status=status))
     with between(wire, refused) as (running, _), expected as caught:
         talk(running.url).ask("Hello")
-    assert caught.value.status_code == status
+    said = caught.value
+    assert (said.code if talk is Generate else said.status_code) == status
     assert running.row()["state"] == "refused"
 
 

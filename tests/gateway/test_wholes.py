@@ -9,7 +9,18 @@ import pytest
 
 from streamnorm.testing import Server
 from streamnorm.testing.http import Answer
-from tests.gateway.kit import TALKS, Chat, Heard, Messages, Responses, Running, Talk, between, post
+from tests.gateway.kit import (
+    TALKS,
+    Chat,
+    Generate,
+    Heard,
+    Messages,
+    Responses,
+    Running,
+    Talk,
+    between,
+    post,
+)
 
 over_wires = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.wire)
 WHOLE, CUT = '{"city":"Oslo"}', '{"city":"Os'
@@ -55,16 +66,36 @@ def completion(*calls: tuple[str, str], end: str | None = "tool_calls") -> dict[
             "choices": [choice], "usage": usage}  # fmt: skip
 
 
-MAKE = {Messages: message, Responses: response, Chat: completion}
-LENGTH = {Messages: "max_tokens", Responses: "incomplete", Chat: "length"}
-ODD = {Messages: "network_error", Responses: "weird", Chat: "network_error"}
+def generated(*calls: tuple[str, str], end: str | None = "STOP") -> dict[str, Any]:
+    parts = [
+        {
+            "functionCall": {
+                **({"id": id} if id else {}),
+                "name": "get_weather",
+                "args": _object(text),
+            }
+        }
+        for id, text in calls
+    ]
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}
+    ended = {} if end is None else {"finishReason": end}
+    said = {"content": {"role": "model", "parts": [{"text": "Hm."}, *parts]}, **ended, "index": 0}
+    return {"candidates": [said], "usageMetadata": usage, "modelVersion": "m", "odd": 1.5}
+
+
+MAKE = {Messages: message, Responses: response, Chat: completion, Generate: generated}
+LENGTH = {
+    Messages: "max_tokens", Responses: "incomplete", Chat: "length", Generate: "MAX_TOKENS",
+}  # fmt: skip
+ODD = {Messages: "network_error", Responses: "weird", Chat: "network_error", Generate: "WEIRD"}
 
 
 def asked(talk: type[Talk], answer: dict[str, Any], **more: Any) -> tuple[Heard, Running]:
     body = json.dumps(answer).encode()
     upstream = Server(lambda number: Answer(200, "application/json", [body]))
     with between(talk.wire, upstream) as (running, _):
-        return post(running.url, talk.path, talk("", stream=False).body(**more)), running
+        one = talk(running.url, stream=False)
+        return post(running.url, one.path, one.body(**more)), running
 
 
 @over_wires
@@ -114,7 +145,8 @@ def test_without_a_call_any_end_is_the_client_s_to_judge(talk, ends: Any):
 
 @over_wires
 def test_calls_under_one_id_or_none_each_get_one_of_their_own(talk):
-    heard, running = asked(talk, MAKE[talk](("call_1", WHOLE), ("call_1", WHOLE), ("", WHOLE)))
+    none = "call_1" if talk is Generate else ""  # which needs no id
+    heard, running = asked(talk, MAKE[talk](("call_1", WHOLE), ("call_1", WHOLE), (none, WHOLE)))
     ids = set(_ids(talk, heard.payloads[0]))
     assert len(ids) == 3
     assert "" not in ids
@@ -133,6 +165,9 @@ def _ids(talk: type[Talk], answer: dict[str, Any]) -> list[str]:
         return [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
     if talk is Responses:
         return [item["call_id"] for item in answer["output"]]
+    if talk is Generate:
+        parts = answer["candidates"][0]["content"]["parts"]
+        return [part["functionCall"]["id"] for part in parts if "functionCall" in part]
     return [call["id"] for call in answer["choices"][0]["message"]["tool_calls"]]
 
 

@@ -14,7 +14,12 @@ PROVIDER = Provider(
     path="/v1/messages",
     counting=Counting("/v1/messages/count_tokens", "input_tokens"),
     listing=Listing(
-        {"type": "model", "display_name": "{id}", "created_at": "1970-01-01T00:00:00Z"},
+        {
+            "id": "{id}",
+            "type": "model",
+            "display_name": "{id}",
+            "created_at": "1970-01-01T00:00:00Z",
+        },
         {"has_more": False, "first_id": None, "last_id": None},
     ),
     hosts=("api.anthropic.com",),

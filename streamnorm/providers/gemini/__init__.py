@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.row import Key, Provider, Refusals
+from ...core.row import Counting, Key, Listing, Provider, Refusals
 
 __all__ = ["PROVIDER"]
 
@@ -15,7 +15,19 @@ PROVIDER = Provider(
     telemetry="gcp.gemini",
     base="https://generativelanguage.googleapis.com",
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    path_at_once="/v1beta/models/{model}:generateContent",
     version="/v1beta",
+    other_versions=("/v1", "/v1alpha"),
+    counting=Counting("/v1beta/models/{model}:countTokens", "totalTokens"),
+    listing=Listing(
+        {
+            "name": "models/{id}",
+            "displayName": "{id}",
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        },
+        path="/v1beta/models",
+        field="models",
+    ),
     hosts=("generativelanguage.googleapis.com",),
     paths=(":streamGenerateContent",),
     kept_headers=("x-goog-request-id",),
@@ -27,5 +39,6 @@ PROVIDER = Provider(
     parser=f"{__name__}.parser",
     encoder=f"{__name__}.encoder",
     messages=f"{__name__}.messages",
+    server=f"{__name__}.server",
     script=f"{__name__}.script",
 )

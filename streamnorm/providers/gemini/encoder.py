@@ -19,12 +19,12 @@ from ...encoding.fields import NUMBER, TEXTS, WHOLE, Field, Form, efforts, namel
 from ...encoding.ids import Grammar
 from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
-from ...events import Echo
+from ...events import Echo, ToolCall
 from ...options import Format, RequestOptions
 from ...text.written import in_base64
 from ...tools import File, Tool, ToolChoice
 
-__all__ = ["ENCODER", "GeminiEncoder"]
+__all__ = ["ENCODER", "SIGNATURE", "GeminiEncoder", "part_of"]
 
 # What a function's schema may use.
 KEYWORDS = frozenset(
@@ -139,11 +139,7 @@ class GeminiEncoder(Encoder):
         return _cut(part, {"thought": True})
 
     def called(self, part: Called) -> list[Entry]:
-        echo = part.echo
-        signature = {SIGNATURE: echo.pop(SIGNATURE)} if SIGNATURE in echo else {}
-        id = {} if part.id is None else {"id": part.id}
-        field, said = CALLS.get(part.call.family, _function)(part)
-        return [{field: {**id, **said, **echo}, **signature}]
+        return [part_of(part.call, part.id, part.name, part.echo)]
 
     def place_of(self, part: Made, own: bool) -> Place:
         """Its own as it came; any other bytes, too, as the model's parts are like the user's."""
@@ -208,20 +204,28 @@ def _cut(part: Text | Reasoning, flags: Entry) -> list[Entry]:
     return [*before, {"text": part.text[at:], **flags, SIGNATURE: echo[SIGNATURE]}]
 
 
-def _function(part: Called) -> tuple[str, Entry]:
-    return "functionCall", {"name": part.name, "args": part.call.arguments}
+def part_of(call: ToolCall, id: str | None, name: str, echo: Echo) -> Entry:
+    """The part that says a call; the signature of its echo stands beside it."""
+    beside = {SIGNATURE: echo[SIGNATURE]} if SIGNATURE in echo else {}
+    rest = {key: value for key, value in echo.items() if key != SIGNATURE}
+    field, said = CALLS.get(call.family, _function)(call, name)
+    return {field: {**({} if id is None else {"id": id}), **said, **rest}, **beside}
 
 
-def _code(part: Called) -> tuple[str, Entry]:
-    return "executableCode", {"code": part.call.raw}
+def _function(call: ToolCall, name: str) -> tuple[str, Entry]:
+    return "functionCall", {"name": name, "args": call.arguments}
 
 
-def _server_tool(part: Called) -> tuple[str, Entry]:
-    return "toolCall", {"args": part.call.arguments}
+def _code(call: ToolCall, _: str) -> tuple[str, Entry]:
+    return "executableCode", {"code": call.raw}
+
+
+def _server_tool(call: ToolCall, _: str) -> tuple[str, Entry]:
+    return "toolCall", {"args": call.arguments}
 
 
 # What sort of tool is called -> the field of the part, and what it says.
-CALLS: Mapping[str, Callable[[Called], tuple[str, Entry]]] = {
+CALLS: Mapping[str, Callable[[ToolCall, str], tuple[str, Entry]]] = {
     "code-execution": _code,
     "generic-server-tool": _server_tool,
 }

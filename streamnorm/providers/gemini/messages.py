@@ -143,6 +143,9 @@ class GeminiMessages(Blocks):
         content = {"role": "model", "parts": self.blocks(entry)}
         yield {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
 
+    def answered(self, answer: Entry) -> Iterator[Entry]:
+        yield answer  # each chunk of a stream has this very form
+
 
 def _as_json_schema(said: Any) -> Any:
     """A schema in the provider's older dialect, whose types are in capitals."""

@@ -15,7 +15,8 @@ PROVIDER = Provider(
     path="/v1/chat/completions",
     version="/v1",
     listing=Listing(
-        {"object": "model", "created": 0, "owned_by": "streamnorm"}, {"object": "list"}
+        {"id": "{id}", "object": "model", "created": 0, "owned_by": "streamnorm"},
+        {"object": "list"},
     ),
     hosts=("api.openai.com", ".api.openai.com"),
     paths=("/chat/completions",),

@@ -18,7 +18,9 @@ PROVIDER = Provider(
     counting=Counting(
         "/v1/responses/input_tokens", "input_tokens", {"object": "response.input_tokens"}
     ),
-    listing=Listing({}, {"models": []}),  # agents that know their models ask for nothing more
+    listing=Listing(
+        {"id": "{id}"}, {"models": []}
+    ),  # agents that know their models ask for nothing more
     resume="/{id}?stream=true&starting_after={at}",
     hosts=("api.openai.com", ".api.openai.com"),
     paths=("/responses", "/v1/responses/*"),

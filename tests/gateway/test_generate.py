@@ -1,0 +1,155 @@
+"""Clients of generateContent: what their addresses say, and what their SDK must never be told."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from streamnorm.gateway.upstreams import Upstreams
+from streamnorm.testing import call, finish, say, script, think
+from tests.gateway.kit import MODEL, Generate, between, gateway, genai, post, telling
+
+STREAM, AT_ONCE = "streamGenerateContent?alt=sse", "generateContent"
+BODY = Generate("").body()
+ANSWER = script(think("Hm."), say("Let me look."), call("get_weather", city="Oslo"))
+
+
+@pytest.mark.parametrize("version", ["/v1beta", "/v1", "/v1alpha", ""])
+def test_the_model_and_whether_it_is_a_stream_stand_in_the_address(version: str):
+    with between("ollama", ANSWER) as (running, upstream):
+        for verb in (STREAM, AT_ONCE):
+            heard = post(running.url, f"{version}/models/some-model:{verb}", BODY)
+            assert heard.status == 200
+            assert heard.text.startswith("data: ") is (verb == STREAM)
+    assert [request.body["model"] for request in upstream.requests] == ["some-model"] * 2
+    assert [row["streaming"] for row in running.rows] == [True, False]
+
+
+def test_a_model_may_name_its_upstream():
+    with between("ollama", ANSWER) as (running, upstream):
+        assert post(running.url, f"/v1beta/models/ollama/qwen:{AT_ONCE}", BODY).status == 200
+    assert upstream.requests[0].body["model"] == "qwen"
+
+
+def test_a_stream_that_is_asked_for_as_an_array_is_refused_with_what_to_say():
+    with between("ollama", ANSWER) as (running, upstream):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:streamGenerateContent", BODY)
+    assert heard.status == 400
+    assert heard.error == {
+        "code": 400, "message": "a stream is asked for with alt=sse in the address",
+        "status": "INVALID_ARGUMENT",
+    }  # fmt: skip
+    assert upstream.requests == []
+
+
+def test_all_calls_stand_in_the_chunk_that_says_the_end():
+    """Its SDK runs a call when it hears it."""
+    two = script(call("get_weather", city="Oslo"), say("And"), call("get_weather", city="Rome"))
+    with between("openai_chat", two) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    *texts, last = [payload["candidates"][0] for payload in heard.payloads]
+    assert [part["functionCall"]["args"]["city"] for part in last["content"]["parts"]] == [
+        "Oslo",
+        "Rome",
+    ]
+    assert last["finishReason"] == "STOP"
+    assert "functionCall" not in str(texts)
+
+
+def test_eager_tells_each_when_it_is_whole():
+    with between("anthropic", ANSWER, eager=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    *_, called, last = [payload["candidates"][0] for payload in heard.payloads]
+    assert called["content"]["parts"][0]["functionCall"]["name"] == "get_weather"
+    assert "finishReason" not in called
+    assert last["finishReason"] == "STOP"
+
+
+def test_thoughts_are_marked_and_counted_apart():
+    with between("openai_responses", ANSWER) as (running, _):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
+    (answer,) = heard.payloads
+    first, second, third = answer["candidates"][0]["content"]["parts"]
+    assert first == {"text": "Hm.", "thought": True}
+    assert second == {"text": "Let me look."}
+    assert third["functionCall"]["args"] == {"city": "Oslo"}
+    counts = answer["usageMetadata"]
+    assert counts["totalTokenCount"] == counts["promptTokenCount"] + (
+        counts["candidatesTokenCount"] + counts["thoughtsTokenCount"]
+    )
+
+
+@pytest.mark.parametrize(("word", "said"), [("length", "MAX_TOKENS"), ("content_filter", "SAFETY")])
+def test_words_for_the_end_are_its_own(word: str, said: str):
+    with between("openai_chat", script(say("Hm"), finish(word))) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["candidates"][0]["finishReason"] == said
+
+
+def test_no_line_of_a_stream_is_one_that_its_sdk_takes_for_an_error():
+    with between("anthropic", ANSWER) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert all(not line or line.startswith("data: ") for line in heard.text.split("\n"))
+
+
+def test_functions_of_python_run_through_the_sdk_and_their_results_go_back():
+    ran = []
+
+    def get_weather(city: str) -> str:
+        """The weather in a city."""
+        ran.append(city)
+        return f"cold in {city}"
+
+    two = script(call("get_weather", city="Oslo"), call("get_weather", city="Rome"))
+    answers = [two.chunks("anthropic"), script(say("Both are cold.")).chunks("anthropic")]
+    with (
+        between("anthropic", telling("anthropic", *answers)) as (running, upstream),
+        genai.Client(api_key="any", http_options={"base_url": running.url}) as client,
+    ):
+        chat = client.chats.create(model=MODEL, config={"tools": [get_weather]})
+        said = "".join(c.text or "" for c in chat.send_message_stream("Where is it cold?"))
+    assert ran == ["Oslo", "Rome"]
+    assert said.endswith("Both are cold.")
+    results = [
+        b
+        for m in upstream.requests[1].body["messages"]
+        for b in m["content"]
+        if b["type"] == "tool_result"
+    ]
+    assert len({b["tool_use_id"] for b in results}) == 2
+
+
+def test_tokens_are_counted_and_models_listed_in_its_own_form():
+    with between("ollama", ANSWER, map=["small=qwen"]) as (running, upstream):
+        with genai.Client(api_key="any", http_options={"base_url": running.url}) as client:
+            counted = client.models.count_tokens(model=MODEL, contents="Hello " * 40)
+        listed = httpx.get(f"{running.url}/v1beta/models").json()
+    assert counted.total_tokens == 74  # 4 bytes each
+    assert [model["name"] for model in listed["models"]] == ["models/small", "models/ollama/qwen"]
+    assert upstream.requests == []
+
+
+def test_its_own_provider_counts_and_answers_at_once_by_itself():
+    home = Upstreams(["gemini"]).route("m").upstream
+    here = Upstreams(["gemini=http://host/base?x=1"]).route("m").upstream
+    count = "/v1beta/models/{model}:countTokens"
+    base = "https://generativelanguage.googleapis.com/v1beta/models/m"
+    assert home.address("m") == f"{base}:streamGenerateContent?alt=sse"
+    assert home.address("m", stream=False) == f"{base}:generateContent"
+    assert home.beside(count, "m") == f"{base}:countTokens"
+    assert here.address("m", stream=False) == "http://host/base/models/m:generateContent?x=1"
+
+
+def test_an_address_that_names_its_model_has_the_other_paths_beside_it():
+    full = "http://host/v1beta/models/mine:streamGenerateContent?alt=sse"
+    upstream = Upstreams([f"gemini={full}"]).route("m").upstream
+    assert upstream.address("m") == full
+    assert upstream.address("m", stream=False) == "http://host/v1beta/models/m:generateContent"
+
+
+def test_what_is_not_there_is_told_with_a_number():
+    with gateway("ollama") as running:
+        heard = post(running.url, "/v1beta/models/m:embedContent", {})
+    assert heard.status == 404
+    assert heard.error is not None
+    assert heard.error["code"] == 404
