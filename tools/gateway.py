@@ -24,7 +24,10 @@ __all__ = ["CLIENTS", "FEATURES", "UPSTREAMS", "lost", "made"]
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "gateway.md"
 MARKS = re.compile(r"(<!-- made by tools.gateway: kept -->\n).*?(<!-- end -->)", re.S)
-CLIENTS = {"anthropic": "Messages", "openai_responses": "Responses", "openai_chat": "Chat"}
+CLIENTS = {
+    "anthropic": "Messages", "openai_responses": "Responses", "openai_chat": "Chat",
+    "gemini": "generateContent",
+}  # fmt: skip
 UPSTREAMS = (
     "anthropic", "openai_responses", "openai_chat", "gemini", "bedrock", "mistral", "cohere", "ollama",
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
     python -m tools.programs --write          run all of them and write the takes below recordings/
     python -m tools.programs --out DIR        … or what they printed and saved, as it is
-    STREAMNORM_AGENTS=DIR                     where the two programs are: DIR/node_modules/.bin
+    STREAMNORM_AGENTS=DIR                     where the programs are: DIR/node_modules/.bin
 
 In come scenes: what the model answers, one script per request. Out go the lines that the program
 printed, those of the sessions that it saved and the requests that it sent, without the names of places.
@@ -190,7 +190,7 @@ class Printed(NamedTuple):
 def programs_here() -> Path | None:
     """Where the programs are, if they are there."""
     where = Path(os.environ.get(AGENTS) or "nowhere") / "node_modules" / ".bin"
-    return where if (where / "claude").exists() and (where / "codex").exists() else None
+    return where if all((where / name).exists() for name in ("claude", "codex", "gemini")) else None
 
 
 def _play(scene: Scene, bin: Path) -> Printed:
@@ -355,7 +355,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     bin = programs_here()
     if bin is None:
-        sys.exit(f"{AGENTS} names no folder with the two programs")
+        sys.exit(f"{AGENTS} names no folder with the programs")
     if not options.alone:
         with tempfile.TemporaryDirectory() as folder:
             out = options.out or Path(folder)

@@ -1,4 +1,4 @@
-"""The real Claude Code and the real Codex through the gateway, offline: what runs, row by row.
+"""The real Claude Code, Codex and Gemini CLI through the gateway, offline: what runs, row by row.
 
     python -m tools.through --out FILE [NAME ...]     play rows, write what came of them as JSON
     python -m tools.through --write                   play all of them: the tables of docs/gateway.md
@@ -65,8 +65,8 @@ __all__ = [
 PAGE = ROOT / "docs" / "gateway.md"
 TOO_LATE = "\nthe program did not end in time"
 MARKS = re.compile(r"(<!-- made by tools.through: rows -->\n).*?(<!-- end -->)", re.S)
-TITLES = {"claude_code": "Claude Code", "codex": "Codex"}
-HOMES = {"claude_code": "anthropic", "codex": "openai_responses"}
+TITLES = {"claude_code": "Claude Code", "codex": "Codex", "gemini_cli": "Gemini CLI"}
+HOMES = {"claude_code": "anthropic", "codex": "openai_responses", "gemini_cli": "gemini"}
 WIRES = ("anthropic", "openai_responses", "openai_chat", "gemini", "ollama", "bedrock")
 RAN = "ran.txt"  # in it each command that runs leaves a word
 ASKED = "Run the commands."
@@ -74,8 +74,17 @@ PICTURE = "dot.png"
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 PATIENCE = 6  # requests after which the model says that all is done, whatever it was told
 _KNOWN = "gpt-5.5"  # to this model, or one whose name begins so, Codex gives apply_patch
-_BARE = {"claude_code": "TaskList", "codex": "get_goal"}  # tools that need no arguments
-_COMMANDS = {"claude_code": "command", "codex": "cmd"}  # the argument with the command
+# Tools that need no arguments, and those that run a command: with the argument that has it.
+_BARE = {"claude_code": "TaskList", "codex": "get_goal", "gemini_cli": "list_background_processes"}
+_SHELLS = {
+    "claude_code": ("Bash", "command"), "codex": ("exec_command", "cmd"),
+    "gemini_cli": ("run_shell_command", "command"),
+}  # fmt: skip
+# Those that look at a picture, with the argument that says where it is.
+_LOOKS = {
+    "claude_code": ("Read", "file_path", f"/proc/self/cwd/{PICTURE}"),
+    "codex": ("view_image", "path", PICTURE), "gemini_cli": ("read_file", "file_path", PICTURE),
+}  # fmt: skip
 _OBJECTS = ("gemini", "ollama")  # wires that tell a call in one payload
 
 
@@ -96,9 +105,9 @@ Answering = Callable[[str, str], Answer]  # program, wire
 def _leaving(program: str, word: str) -> Any:
     """A command that leaves a word in the file, and says it."""
     command = f"echo {word} | tee -a {RAN}"
-    if program == "codex":
-        return call("exec_command", cmd=command)
-    return call("Bash", command=command, description="Leave a word")
+    name, field = _SHELLS[program]
+    described = {"description": "Leave a word"} if program != "codex" else {}
+    return call(name, **{field: command, **described})
 
 
 def _cut_text(program: str, word: str) -> str:
@@ -214,6 +223,8 @@ def _odd_word(program: str, provider: str) -> Answer:
 
 
 _SECOND = re.compile(rb'("(?:index|contentBlockIndex|output_index)":\s?)2\b')
+_LOOKING = tuple(name for name, *_ in _LOOKS.values())
+_OUTPUT = re.compile(r"^Output: (\S+)$", re.M)  # as one of the programs tells its model
 _WORD = re.compile(rb'("(?:(?:finish|stop|done)_?[rR]eason|reason)":\s?)"[A-Za-z_]+"')
 
 
@@ -229,10 +240,8 @@ def _remade(provider: str, chunk: bytes, what: re.Pattern[bytes], by: bytes) -> 
 
 
 def _picture(program: str, provider: str) -> Answer:
-    if program == "codex":
-        looking = call("view_image", path=PICTURE)
-    else:
-        looking = call("Read", file_path=f"/proc/self/cwd/{PICTURE}")
+    name, field, place = _LOOKS[program]
+    looking = call(name, **{field: place})
     return _told(script(say("Let me see."), looking, _leaving(program, "one")), provider)
 
 
@@ -402,9 +411,7 @@ class Play(NamedTuple):
     @property
     def model(self) -> str:
         """As the program calls it: the gateway finds the upstream in its name, or by a rule."""
-        return (
-            f"{self.name}/some-model" if self.program == "claude_code" else f"{_KNOWN}-{self.name}"
-        )
+        return f"{_KNOWN}-{self.name}" if self.program == "codex" else f"{self.name}/some-model"
 
     def rounds(self, body: dict[str, Any]) -> int:
         """How many turns of a request have results."""
@@ -421,11 +428,11 @@ class Play(NamedTuple):
         arguments, name = result.call.arguments, result.call.name
         if name == "apply_patch":
             return "one" if "Success" in result.text else result.text
-        if name in (*_BARE.values(), "Read", "view_image"):
+        if name in (*_BARE.values(), *_LOOKING):
             return name
-        command = str(arguments.get(_COMMANDS[self.program]))
+        command = str(arguments.get(_SHELLS[self.program][1]))
         found = re.fullmatch(rf"echo (\w+|\S+) \| tee -a {RAN}", command)
-        said = result.text.split()[-1:]
+        said = (_OUTPUT.findall(result.text) or result.text.split())[-1:]
         return found[1] if found and said == [found[1]] else f"{command} gave {said}"
 
     def pictures(self, body: dict[str, Any]) -> int:
@@ -501,8 +508,9 @@ def _play(play: Play, gateway: str, upstream: _Upstream, bin: Path) -> Outcome:
 
 
 def _complains(output: str, exit: int) -> bool:
-    """Both programs print events; the one says ``is_error``, the other that the turn failed."""
-    return exit != 0 or '"is_error":true' in output or "turn.failed" in output
+    """All of them print events; they say ``is_error``, that the turn failed, or an error as the result."""
+    said = '"is_error":true', "turn.failed", '"type":"error"', '"status":"error"'
+    return exit != 0 or any(words in output for words in said)
 
 
 def _run(command: list[str], home: Path, env: dict[str, str]) -> tuple[str, int]:
@@ -541,7 +549,18 @@ def _play_codex(play: Play, gateway: str, bin: Path, home: Path) -> tuple[str, i
     return _run(command, home, {"CODEX_HOME": str(settings)})
 
 
-_PLAYERS = {"claude_code": _play_claude, "codex": _play_codex}
+def _play_gemini(play: Play, gateway: str, bin: Path, home: Path) -> tuple[str, int]:
+    settings = home / ".gemini"
+    settings.mkdir()
+    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    quiet = {"telemetry": {"enabled": False}, "general": {"disableAutoUpdate": True, "maxAttempts": 2}}
+    (settings / "settings.json").write_text(json.dumps({**chosen, **quiet}))
+    env = {"GOOGLE_GEMINI_BASE_URL": gateway, "GEMINI_API_KEY": "none", "TERM": "xterm-256color"}
+    options = ["--model", play.model, "--output-format", "stream-json", "--yolo", "--skip-trust"]
+    return _run([str(bin / "gemini"), *options, "-p", ASKED], home, env)
+
+
+_PLAYERS = {"claude_code": _play_claude, "codex": _play_codex, "gemini_cli": _play_gemini}
 
 
 def _play_here(plays: list[Play], bin: Path) -> dict[str, Outcome]:
@@ -598,7 +617,6 @@ def is_right(play: Play, came: Outcome) -> bool:
     return ran and shown and known and not came.told and came.asked == len(row.answers) + 1
 
 
-_LOOKING = ("Read", "view_image")
 _WORDS = {word for row in ROWS.values() for word in row.runs} - {"bare"}
 _SIGNED = ("anthropic", "openai_responses", "bedrock")  # who wants its reasoning back
 
@@ -642,7 +660,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     bin = programs_here()
     if bin is None:
-        sys.exit(f"{AGENTS} names no folder with the two programs")
+        sys.exit(f"{AGENTS} names no folder with the programs")
     if unknown := set(options.names) - {play.name for play in PLAYS}:
         sys.exit(f"there are no plays {', '.join(sorted(unknown))}")
     plays = [p for p in PLAYS if not options.names or p.name in options.names]

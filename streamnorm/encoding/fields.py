@@ -116,8 +116,13 @@ def read_options(fields: Iterable[Field], body: Body) -> tuple[dict[str, Any], B
     """
     found: dict[str, Any] = {}
     for field in fields:
-        said = _read(field, at(body, field.path))
-        if said is not None and found.setdefault(field.name, said) == said:  # else it is said twice
+        value = at(body, field.path)
+        said = _read(field, value)
+        if said is None:
+            continue
+        known = found.setdefault(field.name, said)
+        # Else it is said twice, and differently; or this is what goes with the other way to say it.
+        if known == said or field.form.write(known, RequestOptions(**found)) == value:
             body = taken(body, field.path)
     for field in fields:
         if field.unsaid is not None and at(body, field.path) is _MISSING:

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.parts,
     pytest.mark.skipif(
         programs_here() is None or shutil.which("unshare") is None,
-        reason=f"{AGENTS} names no folder with the two programs, or there is no unshare",
+        reason=f"{AGENTS} names no folder with the programs, or there is no unshare",
     ),
 ]
 

@@ -808,3 +808,15 @@ def test_a_picture_in_a_result_stays_one_beside_what_nobody_knows():
     assert "data:image/png;base64,aGk=" in str(body["messages"][-1])
     assert "aGk=" not in body["messages"][2]["content"]
     assert "tool_reference" in body["messages"][2]["content"]
+
+
+def test_what_only_goes_with_an_option_is_read_with_it():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    said = {"responseMimeType": "application/json", "responseJsonSchema": schema}
+    request = read_request("gemini", {"contents": [], "generationConfig": said})
+    assert request.options.format == Format(schema)
+    assert request.options.native == {"gemini": {}}
+    assert request.prepare("openai_chat", model="m").dropped == ()
+    other = {**said, "responseMimeType": "text/x.enum"}
+    kept = read_request("gemini", {"contents": [], "generationConfig": other}).options.native
+    assert kept == {"gemini": {"generationConfig": {"responseMimeType": "text/x.enum"}}}

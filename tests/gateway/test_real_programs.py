@@ -1,4 +1,4 @@
-"""The real Claude Code and the real Codex through the gateway, offline: each row of tools/through.py once
+"""The real Claude Code, Codex and Gemini CLI through the gateway, offline: each row of tools/through.py once
 for each program, on one wire after the other. All of them are played by the tool, for docs/gateway.md.
 
 STREAMNORM_AGENTS names a folder with ``node_modules``; without it these tests are left out.
@@ -18,7 +18,7 @@ from tools.through import PAGE, PLAYS, ROWS, SAMPLES, TOO_LATE, Outcome, Play, i
 TOGETHER = 11  # plays by one gateway, few enough to be done in time on a busy machine
 needs_programs = pytest.mark.skipif(
     programs_here() is None or shutil.which("unshare") is None,
-    reason=f"{AGENTS} names no folder with the two programs, or there is no unshare",
+    reason=f"{AGENTS} names no folder with the programs, or there is no unshare",
 )
 
 
@@ -40,7 +40,7 @@ def test_what_is_whole_runs_once_and_nothing_else_does(play: Play):
     assert is_right(play, came_of(play)), came_of(play)
 
 
-def test_the_page_has_every_row_of_both_programs_and_none_is_wrong():
+def test_the_page_has_every_row_of_all_programs_and_none_is_wrong():
     page = PAGE.read_text()
     rows = page.partition("made by tools.through: rows")[2].partition("<!-- end -->")[0]
     assert "wrong" not in rows
