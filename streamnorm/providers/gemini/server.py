@@ -38,7 +38,7 @@ REASONS = {
     "content_filter": "SAFETY",
     "refusal": "SAFETY",  # the wire has no word for it
     "pause": "STOP",  # … nor for this
-    "other": "OTHER",
+    "other": "STOP",  # … nor for this, unless it is its own: OTHER is an answer that failed
 }
 # The status of an error, by that of HTTP.
 ERRORS = {
@@ -62,6 +62,7 @@ class GeminiServer(Server):
     """One generateContent stream."""
 
     name = "gemini"
+    one_by_one = True  # a call is told when it is whole: in the order in which they began
 
     def __init__(self, **options: Unpack[ServerOptions]) -> None:
         super().__init__(**options)
