@@ -1,7 +1,7 @@
 """The real Claude Code, Codex and Gemini CLI through the gateway, offline: what runs, row by row.
 
     python -m tools.through --out FILE [NAME ...]     play rows, write what came of them as JSON
-    python -m tools.through --write                   play all of them: the tables of docs/gateway.md
+    python -m tools.through --write [NAME ...]        play all of them: the tables of docs/gateway.md
     STREAMNORM_AGENTS=DIR                             where the programs are: DIR/node_modules/.bin
 
 In comes a row: what an upstream answers, on each of six wires. Out goes what the program did: the
@@ -64,7 +64,7 @@ __all__ = [
 
 PAGE = ROOT / "docs" / "gateway.md"
 TOO_LATE = "\nthe program did not end in time"
-MARKS = re.compile(r"(<!-- made by tools.through: rows -->\n).*?(<!-- end -->)", re.S)
+MARKS = re.compile(r"(<!-- made by tools.through: rows -->\n)(.*?)(<!-- end -->)", re.S)
 TITLES = {"claude_code": "Claude Code", "codex": "Codex", "gemini_cli": "Gemini CLI"}
 HOMES = {"claude_code": "anthropic", "codex": "openai_responses", "gemini_cli": "gemini"}
 WIRES = ("anthropic", "openai_responses", "openai_chat", "gemini", "ollama", "bedrock")
@@ -464,11 +464,16 @@ class Outcome:
     output: str = field(default="", repr=False)
 
 
+# This provider has no keep-alives, and its client no ears for them.
+_SAYS_NOTHING = Play("gemini_cli", "alive", "gemini")
+
+
 def _plays() -> Iterator[Play]:
     for program in TITLES:
         for name, row in ROWS.items():
             if row.program in ("", program):
-                yield from (Play(program, name, w) for w in WIRES if w not in row.without)
+                plays = (Play(program, name, w) for w in WIRES if w not in row.without)
+                yield from (play for play in plays if play != _SAYS_NOTHING)
 
 
 PLAYS = tuple(_plays())
@@ -553,7 +558,10 @@ def _play_gemini(play: Play, gateway: str, bin: Path, home: Path) -> tuple[str, 
     settings = home / ".gemini"
     settings.mkdir()
     chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-    quiet = {"telemetry": {"enabled": False}, "general": {"disableAutoUpdate": True, "maxAttempts": 2}}
+    quiet = {
+        "telemetry": {"enabled": False},
+        "general": {"disableAutoUpdate": True, "maxAttempts": 2},
+    }
     (settings / "settings.json").write_text(json.dumps({**chosen, **quiet}))
     env = {"GOOGLE_GEMINI_BASE_URL": gateway, "GEMINI_API_KEY": "none", "TERM": "xterm-256color"}
     options = ["--model", play.model, "--output-format", "stream-json", "--yolo", "--skip-trust"]
@@ -621,8 +629,12 @@ _WORDS = {word for row in ROWS.values() for word in row.runs} - {"bare"}
 _SIGNED = ("anthropic", "openai_responses", "bedrock")  # who wants its reasoning back
 
 
-def _table(outcomes: Mapping[str, Outcome]) -> str:
-    return "\n".join(_part(program, outcomes) for program in TITLES)
+def _table(outcomes: Mapping[str, Outcome], before: str) -> str:
+    """A part for each program; that of one which was not played stays as it is."""
+    parts = dict(zip(TITLES, before.split("\n\n"), strict=False))
+    played = {play.program for play in PLAYS if play.name in outcomes}
+    parts |= {program: _part(program, outcomes) for program in TITLES if program in played}
+    return "\n\n".join(part.strip("\n") for part in parts.values()) + "\n"
 
 
 def _part(program: str, outcomes: Mapping[str, Outcome]) -> str:
@@ -646,7 +658,9 @@ def _cell(play: Play, came: Outcome | None) -> str:
 
 
 def _write(outcomes: Mapping[str, Outcome]) -> None:
-    text = MARKS.sub(lambda found: found[1] + _table(outcomes) + found[2], PAGE.read_text())
+    text = MARKS.sub(
+        lambda found: found[1] + _table(outcomes, found[2]) + found[3], PAGE.read_text()
+    )
     PAGE.write_text(text)
 
 
@@ -654,7 +668,11 @@ def main(argv: list[str] | None = None) -> int:
     """0: all were played."""
     parser = argparse.ArgumentParser(prog="python -m tools.through")
     parser.add_argument("--out", type=Path, help="where what came of it goes, as JSON")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/gateway.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the tables of docs/gateway.md; of a program all plays must be named",
+    )
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", metavar="PROGRAM-ROW-WIRE")
     options = parser.parse_args(argv)
