@@ -25,7 +25,7 @@ from streamnorm.gateway.flow import Flow
 from streamnorm.gateway.headers import Secrets
 from streamnorm.gateway.log import line
 from streamnorm.gateway.metrics import Metrics
-from streamnorm.gateway.store import FileStore, Kept, MemoryStore
+from streamnorm.gateway.store import FileStore, Kept, MemoryStore, Named
 from streamnorm.testing import call, say, script, turns
 from tests.gateway.kit import TALKS, Chat, Messages, Talk, between, gateway, post, telling
 
@@ -135,6 +135,14 @@ def test_a_store_in_memory_keeps_the_latest():
     small.put("a", KEPT)
     small.put("b", KEPT)
     assert (small.get("a"), small.get("b")) == (None, KEPT)
+
+
+def test_of_what_is_only_named_the_latest_is_known():
+    named = Named(most=2, most_bytes=30)
+    named.put({"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}})
+    assert [named.get(name) for name in "abc"] == [None, {"n": 2}, {"n": 3}]
+    named.put({"d": {"text": "x" * 10}})
+    assert [named.get(name) for name in "bcd"] == [None, {"n": 3}, {"text": "x" * 10}]
 
 
 def test_a_store_in_a_file_is_found_again_and_nobody_else_s(tmp_path: Path):
