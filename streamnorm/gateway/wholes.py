@@ -5,7 +5,8 @@ there is one rule for both: no call whose answer did not end normally, and none 
 that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
 
 Rule: the bytes stay as they are unless such a call is in them. An answer without a call of the client's
-is nobody's business, whatever it is.
+is nobody's business, whatever it is. But a client that asked for a stream hears one: of JSON it would
+hear nothing, and that quietly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ..encoding.server import Server
-from ..events import BrokenToolCall, Event, Failed, ToolCall
+from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from ..passage import Passage
 from ..text.written import json_bytes, sse
 from ..wire import messages_of
@@ -65,10 +66,25 @@ class Whole:
             return Failed("protocol", why)
         ids = served_ids(self._case)
         _, said = self._server(ids).answer(self._events)
+        self._keep(ids)
+        return json_bytes(said)
+
+    def streamed(self) -> bytes | Failed | None:
+        """The answer as the stream that its client asked for; None if it has no end of its own."""
+        if self.failure is not None or not isinstance(self._passage.ending, Finish):
+            return self.failure
+        ids = served_ids(self._case)
+        server = self._server(ids)
+        said = b"".join(map(server.tell, self._events))
+        if server.failure is not None:
+            return server.failure
+        self._keep(ids)
+        return said
+
+    def _keep(self, ids: ServedIds) -> None:
         for event in self._events:
             if isinstance(event, ToolCall) and event.runs_on == "client":
                 ids.keep(event)
-        return json_bytes(said)
 
     def _server(self, ids: ServedIds) -> Server:
         case, passage = self._case, self._passage

@@ -575,15 +575,21 @@ def test_a_wire_that_was_asked_knows_the_tools_by_the_names_that_they_have_there
         {"input": "And?", "previous_response_id": "resp_1"},
         {"input": "And?", "prompt": {"id": "pmpt_1"}},
         {"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "And?"}]},
-        {"input": [{"id": "msg_1"}, {"role": "user", "content": "And?"}]},
+        {"input": [{"id": "msg_1"}, {"role": "user", "content": "And?"}]},  # a type is optional
     ],
 )
 def test_a_request_whose_turns_a_service_has_goes_to_nobody_else(body):
     request = read_request("openai_responses", body)
     assert request.has_past
-    assert read_request("openai_responses", request.prepare().body).has_past
     with pytest.raises(EncodeError, match="whole conversation"):
         request.prepare("anthropic")
+
+
+def test_what_a_request_goes_on_from_is_said_to_its_own_wire():
+    said = {"previous_response_id": "resp_1", "prompt": {"id": "pmpt_1"}}
+    named = {"type": "item_reference", "id": "msg_1"}
+    body = {"input": [named, {"role": "user", "content": "And?"}], **said}
+    assert read_request("openai_responses", body).prepare().body == body
 
 
 def test_a_tool_of_a_namespace_is_chosen_in_it():
@@ -722,7 +728,7 @@ def test_an_option_that_is_said_twice_in_two_ways_is_kept_for_its_own_wire():
     body = {**ASKED, "model": "m", "max_completion_tokens": 7, "max_tokens": 5}
     request = read_request("openai_chat", body)
     assert request.options.max_tokens == 7
-    assert read_request("openai_responses", request.prepare().body).has_past
+    assert request.prepare().body == body
     assert "max_tokens" in {row.what for row in request.prepare("anthropic").dropped}
 
 
@@ -773,7 +779,7 @@ def test_what_gemini_alone_says_of_a_function_goes_back_to_it_and_is_told_elsewh
     body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
             "tools": [{"functionDeclarations": [said]}]}  # fmt: skip
     request = read_request("gemini", body)
-    assert read_request("openai_responses", request.prepare().body).has_past
+    assert request.prepare().body == body
     assert {row.what for row in request.prepare("openai_chat").dropped} >= {"behavior", "response"}
 
 

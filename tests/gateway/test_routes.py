@@ -57,8 +57,10 @@ def test_what_cannot_be_asked_is_told_when_the_gateway_starts(to: list[str], why
 
 
 def test_an_unknown_provider_is_told_with_those_there_are():
-    with pytest.raises(UnknownProvider, match="there are: anthropic"):
-        Upstreams(["antropic"])
+    for name in ("antropic", "auto"):
+        with pytest.raises(UnknownProvider, match="there are: anthropic") as told:
+            Upstreams([name])
+        assert "or 'auto'" not in str(told.value)
 
 
 # --- models ---------------------------------------------------------------------------------------

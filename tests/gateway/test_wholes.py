@@ -166,3 +166,40 @@ def test_a_call_that_a_stream_would_have_told_as_whole_is_handed_on(made: dict[s
     heard, running = asked(Chat, answer)
     assert heard.text == json.dumps(answer)
     assert [call["id"] for call in running.row()["calls"]] == ["call_1"]
+
+
+# --- where a stream was asked for -----------------------------------------------------------------
+
+
+def streamed(talk: type[Talk], answer: dict[str, Any], **options: Any) -> tuple[Heard, Server]:
+    body = json.dumps(answer).encode()
+    upstream = Server(lambda number: Answer(200, "application/json", [body]))
+    with between(talk.wire, upstream, **options) as (running, server):
+        return post(running.url, talk.path, talk("").body()), server
+
+
+@over_wires
+def test_a_client_that_asked_for_a_stream_hears_one_though_its_upstream_gave_none(talk):
+    answer = MAKE[talk](("call_1", WHOLE))
+    upstream = Server(lambda number: Answer(200, "application/json", [json.dumps(answer).encode()]))
+    with between(talk.wire, upstream) as (running, _):
+        said = talk(running.url).ask("Hello")
+    assert [(call.name, call.arguments) for call in said.calls] == [
+        ("get_weather", {"city": "Oslo"})
+    ]
+
+
+@over_wires
+@pytest.mark.parametrize("end", [LENGTH, ODD], ids=["length", "odd"])
+def test_a_call_that_is_not_to_be_run_is_in_no_such_stream(talk, end: Any):
+    heard, _ = streamed(talk, MAKE[talk](("call_1", WHOLE), end=end[talk]))
+    assert heard.status >= 400
+    assert heard.error is not None
+
+
+@over_wires
+def test_an_error_in_place_of_a_stream_is_told_with_its_own_words(talk):
+    """SDKs read no event of it, and end as if there had been nothing to say."""
+    heard, server = streamed(talk, {"type": "error", "error": {"type": "x", "message": "no more"}})
+    assert (heard.status, len(server.requests)) == (502, 1)
+    assert "no more" in heard.error["message"]
