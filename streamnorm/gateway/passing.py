@@ -50,6 +50,7 @@ class Passing:
     def __init__(self, case: Case, address: str | None = None) -> None:
         self._case = case
         case.exchange.passed = True
+        self._wants_stream = case.asked.stream and address is None  # elsewhere nothing is streamed
         self._address, self._headers = case.onward(address)
         self._content = case.content
 
@@ -89,7 +90,7 @@ class Passing:
                 return await _Through(case, response, body, chunks).run()
             return Failed("truncated", _NO_OBJECT, retryable=True)
         whole = Whole(case, body)
-        if case.asked.stream:
+        if self._wants_stream:
             return await self._streamed(response, whole, body)
         told = whole.failure or whole.retold() or body
         if isinstance(told, Failed):

@@ -11,6 +11,7 @@ hear nothing, and that quietly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -60,31 +61,29 @@ class Whole:
 
     def retold(self) -> bytes | Failed | None:
         """The answer with ids that its client can work with; None if it has such ids."""
-        if not self._odd:
-            return None
-        for why in filter(None, map(objection, self._events)):
-            return Failed("protocol", why)
-        ids = served_ids(self._case)
-        _, said = self._server(ids).answer(self._events)
-        self._keep(ids)
-        return json_bytes(said)
+        return (
+            self._told(lambda server: json_bytes(server.answer(self._events)[1]))
+            if self._odd
+            else None
+        )
 
     def streamed(self) -> bytes | Failed | None:
         """The answer as the stream that its client asked for; None if it has no end of its own."""
         if self.failure is not None or not isinstance(self._passage.ending, Finish):
             return self.failure
+        return self._told(lambda server: b"".join(map(server.tell, self._events)))
+
+    def _told(self, tell: Callable[[Server], bytes]) -> bytes | Failed:
+        """By us, under ids that are served."""
+        for why in filter(None, map(objection, self._events)):
+            return Failed("protocol", why)
         ids = served_ids(self._case)
         server = self._server(ids)
-        said = b"".join(map(server.tell, self._events))
-        if server.failure is not None:
-            return server.failure
-        self._keep(ids)
-        return said
-
-    def _keep(self, ids: ServedIds) -> None:
+        said = tell(server)
         for event in self._events:
             if isinstance(event, ToolCall) and event.runs_on == "client":
                 ids.keep(event)
+        return server.failure or said
 
     def _server(self, ids: ServedIds) -> Server:
         case, passage = self._case, self._passage

@@ -142,6 +142,12 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_wire():
     assert 5 <= reckoned.input_tokens <= 30  # it could not count the second time
 
 
+def test_tokens_of_a_request_for_a_stream_are_a_number_all_the_same():
+    with Server(counted) as upstream, gateway(f"anthropic={upstream.url}") as running:
+        heard = post(running.url, "/v1/messages/count_tokens", Messages("").body())
+    assert (heard.status, heard.payloads) == (200, [{"input_tokens": 42}])
+
+
 def counted(number: int) -> Answer:
     if number:
         return Answer(404, "application/json", [b"{}"])

@@ -141,8 +141,9 @@ def test_of_what_is_only_named_the_latest_is_known():
     named = Named(most=2, most_bytes=30)
     named.put({"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}})
     assert [named.get(name) for name in "abc"] == [None, {"n": 2}, {"n": 3}]
-    named.put({"d": {"text": "x" * 10}})
-    assert [named.get(name) for name in "bcd"] == [None, {"n": 3}, {"text": "x" * 10}]
+    assert named.get("b")  # is the latest again
+    named.put({"d": {"text": "x"}})
+    assert [named.get(name) for name in "bcd"] == [{"n": 2}, None, {"text": "x"}]
 
 
 def test_a_store_in_a_file_is_found_again_and_nobody_else_s(tmp_path: Path):
