@@ -23,6 +23,7 @@ from streamnorm.testing import (
     turns,
     usage,
 )
+from streamnorm.testing.http import Answer, Server
 from tests.conftest import some
 from tests.gateway.kit import (
     MODEL,
@@ -469,3 +470,15 @@ def test_no_two_answers_tell_anything_under_one_id():
     ]
     assert len(set(ids)) == len(ids) == 6
     assert all(len(id) <= 64 for id in ids)
+
+
+def test_of_a_refusal_of_another_wire_only_what_it_means_goes_on():
+    """Also where both have one form for it."""
+    said = {"message": "no", "type": "odd", "param": None, "code": "odd", "more": {"of": "theirs"}}
+    answer = Answer(418, "application/json", [json.dumps({"error": said, "more": 1}).encode()])
+    with between("openai_chat", Server(lambda number: answer)) as (running, _):
+        heard = post(running.url, Responses.path, Responses("").body())
+    assert heard.status == 418
+    assert heard.payloads == [
+        {"error": {"message": "no", "type": "invalid_request_error", "param": None, "code": "odd"}}
+    ]
