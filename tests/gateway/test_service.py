@@ -19,8 +19,9 @@ import httpx
 import pytest
 
 from streamnorm.cli import main
-from streamnorm.errors import UsageError
+from streamnorm.errors import ProviderError, UsageError
 from streamnorm.events import Provenance, ToolCall
+from streamnorm.gateway.asking import pause_before
 from streamnorm.gateway.flow import Flow
 from streamnorm.gateway.headers import Secrets
 from streamnorm.gateway.log import line
@@ -428,3 +429,11 @@ def test_whoever_ends_it_finds_a_line_for_what_was_under_way_and_no_other_lines(
                 _, log = process.communicate(timeout=60)
     (row,) = [json.loads(line) for line in log.splitlines()]
     assert row["state"] == "stopped"
+
+
+def test_an_upstream_that_asks_for_a_long_pause_is_not_asked_again():
+    """Its client can wait better than a request that is kept open."""
+    busy = ProviderError("busy", status=429, retryable=True, retry_after=60.0)
+    assert pause_before(1, busy) == 60.0
+    busy.retry_after = 61.0
+    assert pause_before(1, busy) is None
