@@ -246,6 +246,21 @@ class File(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
         """What is said of it on a wire that cannot take it."""
         return f"Binary content of type {self.type} was processed."
 
+    @property
+    def words(self) -> str:
+        """What a user has said with it, on a wire that cannot take it: a text is its own words.
+
+        >>> File(b"Hi.", "text/plain").words, File(b"...", "audio/wav").words
+        ('Hi.', 'Binary content of type audio/wav was processed.')
+        """
+        if not self.type.startswith(("text/", "application/json")):
+            return self.summary
+        try:
+            text = self.data.decode()
+        except UnicodeDecodeError:
+            return self.summary
+        return f"{self.name}\n\n{text}" if self.name else text
+
 
 Output: TypeAlias = Any  # text, a JSON value, File, or a list of texts and File
 Piece: TypeAlias = str | File

@@ -45,7 +45,7 @@ prepared.body, prepared.dropped  # and what that wire cannot say
 | `tools`, `tool_choice` | `Tool`s and a `ToolChoice` |
 | `options` | `RequestOptions`: how to answer, in no provider's words |
 | `report` | rows of `where`, `what`, `why` |
-| `has_past` | the service has turns that are not in the body; then it can be asked of nobody else |
+| `has_past` | the service has turns of which the body has no more than a name; then nobody else can be asked |
 
 ## What is kept, and what is told
 

@@ -30,12 +30,13 @@ from .fields import at, is_there
 
 __all__ = [
     "Blocks", "Entry", "Found", "Items", "LeftOut", "Line", "Lines", "Messages", "ModelSaid", "Named",
-    "Piece", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
+    "Piece", "Recall", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
     "gathered", "media", "media_of", "type_of", "under", "word",
 ]  # fmt: skip
 
 Piece: TypeAlias = Text | File
 Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
+Recall: TypeAlias = Callable[[str], Entry | None]  # what was told under a name
 # What comes of taking something for what it is not.
 ODD = (KeyError, TypeError, ValueError, AttributeError, EncodeError)
 Returned: TypeAlias = tuple[Any, bool]  # what a tool gave, and whether that is an error
@@ -169,6 +170,10 @@ class Messages:
     def has_past(self, body: Any) -> bool:
         """Does the service know turns that are not in the body?"""
         return False
+
+    def recalled(self, body: Entry, recall: Recall) -> Entry:
+        """The body with what it only names, as far as that is known."""
+        return body
 
     # --- tools ------------------------------------------------------------------------------------
 

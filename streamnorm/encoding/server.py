@@ -42,7 +42,16 @@ from ..tools import Tool
 from .envelope import Sealing
 from .socket import Socket
 
-__all__ = ["Body", "Refused", "Served", "Server", "ServerOptions", "Serving", "served_text"]
+__all__ = [
+    "Body",
+    "Refused",
+    "Served",
+    "Server",
+    "ServerOptions",
+    "Serving",
+    "served_text",
+    "status_of",
+]
 
 MODEL = "unknown"
 Body: TypeAlias = dict[str, Any]
@@ -159,6 +168,16 @@ class Server:
         """Will the client that asked so send back what it cannot read, so that it can be sealed?"""
         return True
 
+    @classmethod
+    def may_name(cls, body: Body) -> bool:
+        """May the client that asked so later send the name of what it was told, in its place?"""
+        return False
+
+    @property
+    def nameable(self) -> dict[str, Body]:
+        """What the answer has told by now, by the names that a later request may say in its place."""
+        return {}
+
     def tell(self, event: Event) -> bytes:
         """The bytes of this event; none for one that this wire has no word for."""
         handler = EVENTS.get(type(event))
@@ -199,7 +218,7 @@ class Server:
             self.tell(event)
         self.end()
         if self.failure is not None:
-            status = _status(self.failure)
+            status = status_of(self.failure)
             return status, self.error_body(status, self.failure.error, self.failure.code)
         return 200, self.gathered(self._kept)
 
@@ -500,15 +519,15 @@ class Server:
     def _finish(self, event: Finish) -> Iterable[bytes]:
         cut = [self._calls[number].name for number in sorted(self._unfinished)]
         cut += [start.name for start in self._held.values()]
-        if cut:  # also at a limit: clients would take {} for what they heard of its input
-            yield from self._fail(f"the call {cut[0]!r} is not whole")
-            return
         ready = [self._ready[number] for number in sorted(self._ready)]
-        if ready and event.reason not in NORMAL:
-            name = ready[0].name
-            yield from self._fail(
-                f"the answer ended with {event.reason!r}: its call {name!r} is not to be run"
-            )
+        if event.reason not in NORMAL and (cut or ready):
+            # Also of a cut one: clients would take {} for what they heard of its input.
+            name = (cut or [ready[0].name])[0]
+            what = f"the answer ended with {event.reason!r}: its call {name!r} is not to be run"
+            yield from self._failed(Failed("provider_error", what, False, event.reason))
+            return
+        if cut:
+            yield from self._fail(f"the call {cut[0]!r} is not whole")
             return
         self.over = True
         for call in ready:
@@ -534,11 +553,13 @@ def served_text(call: ToolCall) -> str:
     return call.raw or "{}"
 
 
-def _status(failure: Failed) -> int:
+def status_of(failure: Failed) -> int:
     """What stands for such a failure where nothing was told before it."""
+    if failure.reason == "idle":
+        return 504
     if failure.reason == "provider_error":
-        return 502 if failure.retryable else 400
-    return 504 if failure.reason == "idle" else 502
+        return 503 if failure.retryable else 400  # what would end so again is not to be asked again
+    return 502
 
 
 Handler: TypeAlias = Callable[[Server, Any], Iterable[bytes]]

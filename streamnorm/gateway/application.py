@@ -50,7 +50,7 @@ from .flow import Flow
 from .log import to_the_log
 from .metrics import CONTENT_TYPE, Metrics
 from .sockets import Sockets
-from .store import store_at
+from .store import Named, store_at
 from .upstreams import Upstreams, sendable
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def app(
     settings = Settings(retry, whole, eager, folder, limits or Limits(), body, exchanges)
     metrics = Metrics()
     services = Services(
-        upstreams, settings, store_at(store), Flow(metrics, tell), http or new_client()
+        upstreams, settings, store_at(store), Flow(metrics, tell), http or new_client(), Named()
     )
     takes = None if folder is None else create_app(Recorded(folder), hosts=hosts, origins=origins)
 

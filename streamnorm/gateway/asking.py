@@ -21,7 +21,16 @@ from ..errors import ProviderError
 from ..events import Failed
 from .headers import Pairs
 
-__all__ = ["BAD_GATEWAY", "Refused", "ask", "chunks_of", "close", "new_client", "pause_before"]
+__all__ = [
+    "BAD_GATEWAY",
+    "Refused",
+    "ask",
+    "chunks_of",
+    "close",
+    "new_client",
+    "pause_before",
+    "refused_by",
+]
 
 # httpx gives up reading after 5 s, which ends every model that thinks first.
 TIMEOUT = httpx.Timeout(connect=10.0, read=600.0, write=60.0, pool=60.0)
@@ -71,14 +80,20 @@ async def ask(
         said = await _some_of(response)
     finally:
         await close(response)
+    raise refused_by(response, said, wire=wire)
+
+
+def refused_by(response: httpx.Response, said: bytes, *, wire: str) -> Refused:
+    """What its body says of why there is no stream."""
+    request = response.request
     facts = Facts(
-        url=address,
+        url=str(request.url),
         status=response.status_code,
         headers=response.headers,
-        request_headers=headers,
+        request_headers=request.headers,
     )
     refused = refusal(facts, said, provider=wire)
-    raise Refused(refused, response.headers.raw, facts.redacted_body(said))
+    return Refused(refused, response.headers.raw, facts.redacted_body(said))
 
 
 def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -23,7 +23,7 @@ from .client import Client
 from .flow import Exchange, Flow
 from .headers import asked_with, passed_query, with_query
 from .restoring import returned
-from .store import FileStore, MemoryStore, NotedStore
+from .store import FileStore, MemoryStore, Named, NotedStore
 from .upstreams import Route, Upstreams
 
 __all__ = ["MIB", "Case", "Services", "Settings"]
@@ -54,6 +54,7 @@ class Services(NamedTuple):
     store: MemoryStore | FileStore
     flow: Flow
     http: httpx.AsyncClient
+    named: Named
 
 
 class Case:

@@ -17,6 +17,7 @@ import msgspec
 
 from ..core.row import Provider
 from ..encoding.server import Refused as Form
+from ..encoding.server import status_of
 from ..errors import ProviderError, UsageError
 from ..events import Failed
 from ..takes.redact import secrets_in_headers
@@ -139,7 +140,7 @@ async def _tried(case: Case, attempt: Attempt) -> None:
 
 async def _give_up(case: Case, failure: Failed | ProviderError, refused: Refused | None) -> None:
     if isinstance(failure, Failed):
-        return await _refuse(case, _status(failure), failure.error, code=failure.code)
+        return await _refuse(case, status_of(failure), failure.error, code=failure.code)
     told = failure.status is not None and failure.status in _REFUSALS
     status = failure.status if told and failure.status is not None else BAD_GATEWAY
     form = case.server().refused(status, failure.message, failure.code, failure.retry_after)
@@ -182,12 +183,3 @@ async def _say(case: Case, said: Form, back: Pairs | None = None) -> None:
     own = {name.encode(): value.encode() for name, value in said.headers.items()}
     headers = {**dict(back or ()), **own}
     await case.client.answer(said.status, list(headers.items()), json_bytes(said.body))
-
-
-def _status(failure: Failed) -> int:
-    """For a stream that failed before anything of it was shown."""
-    if failure.reason == "idle":
-        return 504
-    if failure.reason == "provider_error":
-        return 503 if failure.retryable else 400  # what would end so again is not to be asked again
-    return 502

@@ -25,7 +25,7 @@ from ..passage import Passage
 from ..takes.recorder import Recorder
 from ..text.written import json_bytes
 from .asked import Asked
-from .asking import ask, chunks_of, close
+from .asking import ask, chunks_of, close, refused_by
 from .case import MIB, Case
 from .headers import Pairs, passed_back
 from .retelling import Retelling, begins_oddly
@@ -90,6 +90,8 @@ class Passing:
                 return await _Through(case, response, body, chunks).run()
             return Failed("truncated", _NO_OBJECT, retryable=True)
         whole = Whole(case, body)
+        if case.asked.stream:  # what counts, and the like, is none
+            return await self._streamed(response, whole, body)
         told = whole.failure or whole.retold() or body
         if isinstance(told, Failed):
             return told
@@ -97,6 +99,19 @@ class Passing:
         if case.is_renamed:
             body = _of_model(body, case.asked.model)
         await case.client.answer(response.status_code, passed_back(response.headers.raw), body)
+        return None
+
+    async def _streamed(self, response: httpx.Response, whole: Whole, body: bytes) -> Failed | None:
+        """For a client that asked for a stream, and reads nothing else."""
+        case, told = self._case, whole.streamed()
+        if told is None:
+            raise refused_by(response, body, wire=case.wire.name)
+        if isinstance(told, Failed):
+            return told
+        case.exchange.state = "done"
+        await case.client.start(200, [(b"content-type", case.wire.content_type.encode())])
+        await case.client.write(told)
+        await case.client.end()
         return None
 
 

@@ -120,7 +120,7 @@ class Retelling:
 def objection(event: Event) -> str | None:
     """Why nothing of a stream can be told by us behind this; None if it can."""
     if getattr(event, "choice", 0):
-        return "one of several answers has a call whose id its client cannot work with"
+        return "there are several answers, and only one can be told to this client"
     if not isinstance(event, ToolCallStart) or event.runs_on == "provider":
         return None
     if event.family in _FAMILIES:

@@ -2,10 +2,12 @@
 
     served id -> the call's own id, where that came from, and what its provider wants back with it
 
-Rule: nothing of what was said is kept, no arguments and no results: only what a call needs to go back to
-the provider that made it, the thoughts before it included if that wants them back. In memory the oldest
-rows go when there are too many; in a file, too. A file that fails at the start is refused; one that fails
-later keeps nothing, which is noted, and no exchange ends by it.
+Rule: of a call no arguments and no results are kept: only what it needs to go back to the provider that
+made it, the thoughts before it included if that wants them back. In memory the oldest rows go when there
+are too many; in a file, too. A file that fails at the start is refused; one that fails later keeps
+nothing, which is noted, and no exchange ends by it.
+
+    the id of an item -> the item (``Named``), for clients that leave it to their provider to keep it
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,8 +26,9 @@ from ..conversation import Reasoning
 from ..errors import UsageError
 from ..events import Echo, Provenance, ToolCall
 from ..notes import Scribe
+from ..text.written import json_bytes
 
-__all__ = ["FileStore", "Kept", "MemoryStore", "NotedStore", "Store", "store_at"]
+__all__ = ["FileStore", "Kept", "MemoryStore", "Named", "NotedStore", "Store", "store_at"]
 
 MOST_KEPT = 20_000  # calls
 MOST_BYTES = 64 * 1024 * 1024
@@ -74,26 +78,65 @@ class MemoryStore:
     """
 
     def __init__(self, most: int = MOST_KEPT, most_bytes: int = MOST_BYTES) -> None:
+        self._rows = _Rows(most, most_bytes)
+
+    def put(self, served: str, kept: Kept) -> None:
+        self._rows.put(served, _written(kept))
+
+    def get(self, served: str) -> Kept | None:
+        row = self._rows.get(served)
+        return None if row is None else _read(row)
+
+    def close(self) -> None:
+        self._rows.clear()
+
+
+class Named:
+    """What clients were told and may later only name; in memory alone, and the latest of it.
+
+    >>> named = Named()
+    >>> named.put({"msg_1": {"text": "Hi"}})
+    >>> named.get("msg_1"), named.get("msg_2")
+    ({'text': 'Hi'}, None)
+    """
+
+    def __init__(self, most: int = MOST_KEPT, most_bytes: int = MOST_BYTES) -> None:
+        self._rows = _Rows(most, most_bytes)
+
+    def put(self, told: Mapping[str, dict[str, Any]]) -> None:
+        """Keep each under its name."""
+        for name, said in told.items():
+            self._rows.put(name, json_bytes(said))
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """What was told under that name."""
+        row = self._rows.get(name)
+        return None if row is None else msgspec.json.decode(row)
+
+
+class _Rows:
+    """The latest so many, and so many bytes."""
+
+    def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._rows: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
-    def put(self, served: str, kept: Kept) -> None:
-        row = _written(kept)
-        self._size += len(row) - len(self._rows.pop(served, b""))
-        self._rows[served] = row
+    def put(self, key: str, row: bytes) -> None:
+        self._size += len(row) - len(self._rows.pop(key, b""))
+        self._rows[key] = row
         while len(self._rows) > self._most or self._size > self._most_bytes:
             self._size -= len(self._rows.popitem(last=False)[1])
 
-    def get(self, served: str) -> Kept | None:
-        row = self._rows.get(served)
-        if row is None:
-            return None
-        self._rows.move_to_end(served)
-        return _read(row)
+    def get(self, key: str) -> bytes | None:
+        row = self._rows.get(key)
+        if row is not None:
+            self._rows.move_to_end(key)
+        return row
 
-    def close(self) -> None:
+    def clear(self) -> None:
         self._rows.clear()
+        self._size = 0
 
 
 class FileStore:

@@ -22,7 +22,7 @@ from ..events import Event, Failed, ToolCall
 from ..request import Request, read_request
 from ..text.written import json_bytes
 from ..tools import Tool
-from ..wire import Prepared
+from ..wire import Prepared, messages_of
 from ..wire import provider as wire_of
 from .asking import Refused, ask, close
 from .case import Case
@@ -42,9 +42,11 @@ class Translating:
     def __init__(self, case: Case) -> None:
         self._case = case
         upstream, model = case.route.upstream, case.route.model
-        body = case.asked.whole()
+        said = case.asked.whole()
+        body = messages_of(case.wire.name, said)[1].recalled(said, case.services.named.get)
         self._request: Request = read_request(case.wire.name, body)
-        self._seals = case.wire.part("server", Server).gives_back(body)
+        server = case.wire.part("server", Server)
+        self._seals, self._names = server.gives_back(body), server.may_name(body)
         self._thoughts: Thoughts | None = None  # where the client gives none back
         self._wire = wire_of(upstream.row.name)
         prepared = self._prepared(model)
@@ -93,10 +95,15 @@ class Translating:
 
     async def _serve(self, stream: Stream) -> Failed | None:
         ids = self._ids()
+        server = self._server(ids)
         self._thoughts = None if self._seals else Thoughts()
         if self._case.asked.stream:
-            return await self._live(stream, self._server(ids), ids)
-        return await self._at_once(stream, self._server(ids), ids)
+            failure = await self._live(stream, server, ids)
+        else:
+            failure = await self._at_once(stream, server, ids)
+        if failure is None and self._names:
+            self._case.services.named.put(server.nameable)
+        return failure
 
     async def _live(self, stream: Stream, server: Server, ids: ServedIds) -> Failed | None:
         client, exchange = self._case.client, self._case.exchange
@@ -138,13 +145,10 @@ class Translating:
         async for event in stream:
             self._hear(event, ids)
             events.append(event)
-        if isinstance(events[-1], Failed):
-            return events[-1]
         status, body = server.answer(events)
-        exchange = self._case.exchange
-        exchange.state = "done" if status == 200 else "broken"
         if server.failure is not None:
-            exchange.error = server.failure.error
+            return server.failure
+        self._case.exchange.state = "done"
         await self._case.client.answer(
             status, [(b"content-type", b"application/json")], json_bytes(body)
         )

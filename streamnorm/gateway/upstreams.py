@@ -187,7 +187,7 @@ def _parted(text: str) -> tuple[str, Provider, str]:
     """The name, the row and the base of ``[NAME@]PROVIDER[=BASE_URL]``."""
     left, _, base = text.partition("=")
     name, at, provider = left.rpartition("@")
-    row = provider_row(provider)
+    row = provider_row(provider, or_auto=False)
     if row.encoder is None:
         able = ", ".join(row.name for row in PROVIDERS.values() if row.encoder)
         raise UsageError(f"--to {provider}: it can only be read; ask one of {able}")

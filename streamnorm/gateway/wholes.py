@@ -5,17 +5,19 @@ there is one rule for both: no call whose answer did not end normally, and none 
 that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
 
 Rule: the bytes stay as they are unless such a call is in them. An answer without a call of the client's
-is nobody's business, whatever it is.
+is nobody's business, whatever it is. But a client that asked for a stream hears one: of JSON it would
+hear nothing, and that quietly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from ..encoding.server import Server
-from ..events import BrokenToolCall, Event, Failed, ToolCall
+from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from ..passage import Passage
 from ..text.written import json_bytes, sse
 from ..wire import messages_of
@@ -59,16 +61,29 @@ class Whole:
 
     def retold(self) -> bytes | Failed | None:
         """The answer with ids that its client can work with; None if it has such ids."""
-        if not self._odd:
-            return None
+        return (
+            self._told(lambda server: json_bytes(server.answer(self._events)[1]))
+            if self._odd
+            else None
+        )
+
+    def streamed(self) -> bytes | Failed | None:
+        """The answer as the stream that its client asked for; None if it has no end of its own."""
+        if self.failure is not None or not isinstance(self._passage.ending, Finish):
+            return self.failure
+        return self._told(lambda server: b"".join(map(server.tell, self._events)))
+
+    def _told(self, tell: Callable[[Server], bytes]) -> bytes | Failed:
+        """By us, under ids that are served."""
         for why in filter(None, map(objection, self._events)):
             return Failed("protocol", why)
         ids = served_ids(self._case)
-        _, said = self._server(ids).answer(self._events)
+        server = self._server(ids)
+        said = tell(server)
         for event in self._events:
             if isinstance(event, ToolCall) and event.runs_on == "client":
                 ids.keep(event)
-        return json_bytes(said)
+        return server.failure or said
 
     def _server(self, ids: ServedIds) -> Server:
         case, passage = self._case, self._passage

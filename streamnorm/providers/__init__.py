@@ -95,8 +95,8 @@ def rows() -> tuple[Provider, ...]:
     return _seen.rows
 
 
-def provider_row(name: str) -> Provider:
-    """The row of that name, or an error that lists the names there are.
+def provider_row(name: str, *, or_auto: bool = True) -> Provider:
+    """The row of that name, or an error that lists the names there are; ``or_auto``: that one, too.
 
     >>> provider_row("anthropic").title
     'Anthropic Messages'
@@ -104,7 +104,8 @@ def provider_row(name: str) -> Provider:
     try:
         return PROVIDERS[name]
     except KeyError:
-        why = _plugins.broken.get(name, f"there are: {', '.join(PROVIDERS)}, or {AUTO!r}")
+        names = ", ".join(PROVIDERS) + (f", or {AUTO!r}" if or_auto else "")
+        why = _plugins.broken.get(name, f"there are: {names}")
         raise UnknownProvider(f"no provider {name!r}; {why}") from None
 
 

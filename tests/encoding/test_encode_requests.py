@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -154,6 +155,31 @@ def test_media_are_described_elsewhere(target):
     result = ToolResult.for_call(call(), PNG)
     (entry,) = provider(target).results([result])
     assert entry["content"] == "Binary content of type image/png was processed."
+
+
+@pytest.mark.parametrize("target", [*CALLING, "tgi", "dashscope"])
+def test_a_text_that_a_user_attaches_reaches_every_model(target):
+    note = File(b"Tea, no milk.", "text/markdown", "note.md")
+    said = provider(target).prepare(Conversation().user("Read it.", note)).body
+    plain, packed = "Tea, no milk.", base64.b64encode(note.data).decode()
+    shown = json.dumps(said, default=lambda data: base64.b64encode(data).decode())
+    assert plain in shown or packed in shown
+
+
+def test_what_only_calls_itself_a_text_is_described():
+    odd = File(b"\xff\xfe", "text/plain")
+    (said,) = provider("openai_chat").prepare(Conversation().user(odd)).body["messages"]
+    assert said["content"][0]["text"] == "Binary content of type text/plain was processed."
+
+
+def test_a_file_without_a_name_has_one_that_says_its_kind():
+    files = [
+        File(b"%PDF", "application/pdf"),
+        File(b"Hi", "text/plain"),
+        File(b"?", "application/x-odd"),
+    ]
+    (said,) = provider("openai_responses").prepare(Conversation().user(*files)).body["input"]
+    assert [part["filename"] for part in said["content"]] == ["file.pdf", "file.txt", "file"]
 
 
 @pytest.mark.parametrize("target", CALLING)

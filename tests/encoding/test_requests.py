@@ -569,13 +569,27 @@ def test_a_wire_that_was_asked_knows_the_tools_by_the_names_that_they_have_there
     assert wire.tool(named).name == "my-server.read"
 
 
-def test_a_request_whose_turns_a_service_has_goes_to_nobody_else():
-    body = {"input": "And?", "previous_response_id": "resp_1"}
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"input": "And?", "previous_response_id": "resp_1"},
+        {"input": "And?", "prompt": {"id": "pmpt_1"}},
+        {"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "And?"}]},
+        {"input": [{"id": "msg_1"}, {"role": "user", "content": "And?"}]},  # a type is optional
+    ],
+)
+def test_a_request_whose_turns_a_service_has_goes_to_nobody_else(body):
     request = read_request("openai_responses", body)
     assert request.has_past
-    assert request.prepare().body["previous_response_id"] == "resp_1"
     with pytest.raises(EncodeError, match="whole conversation"):
         request.prepare("anthropic")
+
+
+def test_what_a_request_goes_on_from_is_said_to_its_own_wire():
+    said = {"previous_response_id": "resp_1", "prompt": {"id": "pmpt_1"}}
+    named = {"type": "item_reference", "id": "msg_1"}
+    body = {"input": [named, {"role": "user", "content": "And?"}], **said}
+    assert read_request("openai_responses", body).prepare().body == body
 
 
 def test_a_tool_of_a_namespace_is_chosen_in_it():

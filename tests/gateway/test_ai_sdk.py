@@ -17,8 +17,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from streamnorm import Normalizer, ToolCall, ToolCallStart
-from streamnorm.testing import call, error, finish, interleave, say, script, wrong_index
+from streamnorm import Normalizer, ToolCall, ToolCallStart, read_request
+from streamnorm.conversation import Text
+from streamnorm.testing import (
+    call,
+    error,
+    finish,
+    interleave,
+    say,
+    script,
+    think,
+    turns,
+    wrong_index,
+)
 from tests.conftest import once
 from tests.gateway.kit import between, telling
 
@@ -99,19 +110,24 @@ PLAYS = [
 def outcomes() -> dict[str, Any]:
     """Of all plays, which one Node process plays."""
     with ExitStack() as open:
-        lines = [json.dumps(_line(open, *play)) for play in PLAYS]
-        ran = subprocess.run(
-            ["node", str(Path(__file__).parent / "js" / "ai_sdk.mjs")],
-            input="\n".join(lines) + "\n", capture_output=True, text=True, check=False, timeout=110,
-        )  # fmt: skip
+        return _played([_line(open, *play) for play in PLAYS])
+
+
+def _played(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    ran = subprocess.run(
+        ["node", str(Path(__file__).parent / "js" / "ai_sdk.mjs")],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True, text=True, check=False, timeout=110,
+    )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return {(said := json.loads(line))["name"]: said for line in ran.stdout.splitlines()}
 
 
-def _line(open: ExitStack, client: str, upstream: str, row: str) -> dict[str, str]:
+def _line(open: ExitStack, client: str, upstream: str, row: str) -> dict[str, Any]:
     chunks = {**ROWS, **ON_CHAT}[row].chunks(upstream)
     running, _ = open.enter_context(between(upstream, telling(upstream, chunks)))
-    return {"name": f"{client} {upstream} {row}", "wire": client, "url": running.url}
+    name = f"{client} {upstream} {row}"
+    return {"name": name, "wire": client, "url": running.url, "steps": 1}
 
 
 @pytest.mark.parametrize(("client", "upstream", "row"), PLAYS)
@@ -123,3 +139,39 @@ def test_a_tool_runs_once_for_each_call_of_a_turn_that_ended_well(
     assert sorted(came["ran"]) == ran
     assert bool(came["errors"]) is (not ran)
     assert came["text"] == "Well."
+
+
+STEPS = [(client, up) for client in WIRES for up in ("anthropic", "openai_chat", "gemini")]
+
+
+@once
+def conversations() -> dict[str, tuple[dict[str, Any], Any]]:
+    """What came of each conversation of two steps, and what the upstream was asked in the second."""
+    talk = turns(script(think("Hm."), say("Well."), ONE, TWO), script(say("Done.")))
+    with ExitStack() as open:
+        begun = {
+            f"{client} {up}": (client, *open.enter_context(between(up, talk)))
+            for client, up in STEPS
+        }
+        played = _played(
+            [
+                {"name": name, "wire": client, "url": running.url, "steps": 2}
+                for name, (client, running, _) in begun.items()
+            ]
+        )
+        return {
+            name: (played[name], upstream.requests[1].body)
+            for name, (_, _, upstream) in begun.items()
+        }
+
+
+@pytest.mark.parametrize(("client", "upstream"), STEPS)
+def test_in_the_next_step_the_model_knows_all_that_it_said(client: str, upstream: str) -> None:
+    """On Responses this client sends the ids of texts in their place."""
+    came, asked = conversations()[f"{client} {upstream}"]
+    assert (came["ran"], came["text"], came["errors"]) == (["one", "two"], "Well.Done.", [])
+    _, answer, results = read_request(upstream, asked).conversation.turns
+    assert [part.text for part in answer.parts if isinstance(part, Text)] == ["Well."]
+    assert [(r.call.arguments, r.text) for r in results.results] == [
+        ({"word": "one"}, "left"), ({"word": "two"}, "left"),
+    ]  # fmt: skip

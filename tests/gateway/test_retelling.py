@@ -354,7 +354,7 @@ def test_a_whole_answer_is_handed_on_as_it_is_whatever_is_in_it(talk: type[Talk]
     body = b'{"status": "queued", "background": true,  "output": [], "n": 1.50}'
     kind = "application/json"
     with between(talk.wire, Server(lambda number: Answer(200, kind, [body]))) as (running, _):
-        heard = post(running.url, talk.path, talk("", stream=False).body())
+        heard = post(running.url, talk("", stream=False).path, talk("", stream=False).body())
     assert heard.text.encode() == body
     assert heard.headers["content-type"] == kind
 

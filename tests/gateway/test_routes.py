@@ -57,8 +57,10 @@ def test_what_cannot_be_asked_is_told_when_the_gateway_starts(to: list[str], why
 
 
 def test_an_unknown_provider_is_told_with_those_there_are():
-    with pytest.raises(UnknownProvider, match="there are: anthropic"):
-        Upstreams(["antropic"])
+    for name in ("antropic", "auto"):
+        with pytest.raises(UnknownProvider, match="there are: anthropic") as told:
+            Upstreams([name])
+        assert "or 'auto'" not in str(told.value)
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -138,6 +140,12 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_wire():
     assert known.input_tokens == 42
     assert upstream.requests[0].path == "/v1/messages/count_tokens"
     assert 5 <= reckoned.input_tokens <= 30  # it could not count the second time
+
+
+def test_tokens_of_a_request_for_a_stream_are_a_number_all_the_same():
+    with Server(counted) as upstream, gateway(f"anthropic={upstream.url}") as running:
+        heard = post(running.url, "/v1/messages/count_tokens", Messages("").body())
+    assert (heard.status, heard.payloads) == (200, [{"input_tokens": 42}])
 
 
 def counted(number: int) -> Answer:

@@ -19,13 +19,14 @@ import httpx
 import pytest
 
 from streamnorm.cli import main
-from streamnorm.errors import UsageError
+from streamnorm.errors import ProviderError, UsageError
 from streamnorm.events import Provenance, ToolCall
+from streamnorm.gateway.asking import pause_before
 from streamnorm.gateway.flow import Flow
 from streamnorm.gateway.headers import Secrets
 from streamnorm.gateway.log import line
 from streamnorm.gateway.metrics import Metrics
-from streamnorm.gateway.store import FileStore, Kept, MemoryStore
+from streamnorm.gateway.store import FileStore, Kept, MemoryStore, Named
 from streamnorm.testing import call, say, script, turns
 from tests.gateway.kit import TALKS, Chat, Messages, Talk, between, gateway, post, telling
 
@@ -135,6 +136,15 @@ def test_a_store_in_memory_keeps_the_latest():
     small.put("a", KEPT)
     small.put("b", KEPT)
     assert (small.get("a"), small.get("b")) == (None, KEPT)
+
+
+def test_of_what_is_only_named_the_latest_is_known():
+    named = Named(most=2, most_bytes=30)
+    named.put({"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}})
+    assert [named.get(name) for name in "abc"] == [None, {"n": 2}, {"n": 3}]
+    assert named.get("b")  # is the latest again
+    named.put({"d": {"text": "x"}})
+    assert [named.get(name) for name in "bcd"] == [{"n": 2}, None, {"text": "x"}]
 
 
 def test_a_store_in_a_file_is_found_again_and_nobody_else_s(tmp_path: Path):
@@ -419,3 +429,11 @@ def test_whoever_ends_it_finds_a_line_for_what_was_under_way_and_no_other_lines(
                 _, log = process.communicate(timeout=60)
     (row,) = [json.loads(line) for line in log.splitlines()]
     assert row["state"] == "stopped"
+
+
+def test_an_upstream_that_asks_for_a_long_pause_is_not_asked_again():
+    """Its client can wait better than a request that is kept open."""
+    busy = ProviderError("busy", status=429, retryable=True, retry_after=60.0)
+    assert pause_before(1, busy) == 60.0
+    busy.retry_after = 61.0
+    assert pause_before(1, busy) is None

@@ -325,9 +325,19 @@ def test_a_refusal_in_any_other_form_is_told_in_the_wire_s(body: bytes, message:
     assert refused["error"]["message"] == message
 
 
-def test_an_upstream_that_gives_no_stream_is_no_answer():
+def test_an_upstream_that_answers_at_once_is_told_in_messages():
     whole = b'{"id":"resp_1","object":"response","status":"completed","output":[]}'
     with between(WIRE, Server(lambda _: Answer(200, "application/json", [whole]))) as (
+        running, _
+    ), client_of(running) as client:  # fmt: skip
+        told = client.ask()
+    kinds = [message["type"] for message in told]
+    assert kinds == ["response.created", "response.in_progress", "response.completed"]
+
+
+def test_an_upstream_that_gives_no_stream_is_no_answer():
+    chunks = WEATHER.chunks(WIRE)
+    with between(WIRE, Server(lambda _: Answer(200, "text/plain", chunks))) as (
         running, _
     ), client_of(running) as client:  # fmt: skip
         (refused,) = client.ask()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Reasoning, read_request
+from streamnorm.conversation import Text
 from streamnorm.testing import (
     call,
     cut,
@@ -22,6 +23,7 @@ from streamnorm.testing import (
     turns,
     usage,
 )
+from streamnorm.testing.http import Answer, Server
 from tests.conftest import some
 from tests.gateway.kit import (
     MODEL,
@@ -29,6 +31,7 @@ from tests.gateway.kit import (
     UPSTREAMS,
     Chat,
     Generate,
+    Heard,
     Messages,
     Responses,
     Talk,
@@ -308,6 +311,30 @@ def test_a_call_under_the_length_limit_is_not_run(wire: str, talk: type[Talk]):
     assert heard.error is not None
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize(("wire", "talk"), ALL_PAIRS)
+def test_what_would_end_so_again_is_asked_again_by_nobody(
+    wire: str, talk: type[Talk], stream: bool
+):
+    if not stream and wire == talk.wire:  # test_wholes
+        return
+    ending = script(OSLO, finish("length"))
+    with between(wire, turns(ending, LAST), retry=1, whole=True) as (running, upstream):
+        heard = post(running.url, talk.path, talk("", stream=stream).body())
+    assert (heard.status, len(upstream.requests)) == (400, 1)
+    assert "length" in heard.error["message"]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@over_pairs
+def test_a_call_that_is_not_whole_is_asked_for_again(wire: str, talk: type[Talk], stream: bool):
+    broken = OSLO.with_raw('{"city":"Os') if wire not in ("gemini", "ollama") else OSLO
+    with between(wire, turns(script(broken), LAST), retry=1, whole=True) as (running, upstream):
+        heard = post(running.url, talk.path, talk("", stream=stream).body())
+    assert (heard.status, heard.error) == (200, None)
+    assert len(upstream.requests) == 1 + (broken is not OSLO)
+
+
 @over_pairs
 def test_nothing_of_a_call_is_told_before_it_is_whole_if_that_is_wanted(
     wire: str, talk: type[Talk]
@@ -407,3 +434,62 @@ def test_a_body_that_cannot_be_read_is_refused_before_anybody_is_asked():
         heard = post(running.url, Messages.path, {"model": "m", "messages": 7})
     assert heard.status == 400
     assert upstream.requests == []
+
+
+# --- what is only named -----------------------------------------------------------------------------
+
+
+def named(upstream: str, **options: Any) -> tuple[Heard, list[Any]]:
+    """The second answer to a client that names what it was told, and all that the upstream was asked."""
+    talk = turns(script(say("Well."), OSLO), script(say("Done.")))
+    options = {"stream": False, **options}
+    with between(upstream, talk) as (running, server):
+        first = post(running.url, Responses.path, Responses("").body(**options))
+        text, made = first.payloads[0]["output"]
+        result = {"type": "function_call_output", "call_id": made["call_id"], "output": "rain"}
+        said = [{"type": "item_reference", "id": item["id"]} for item in (text, made)]
+        asked = {**options, "input": [{"role": "user", "content": "Hello"}, *said, result]}
+        second = post(running.url, Responses.path, Responses("").body(**asked))
+        return second, [request.body for request in server.requests]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat", "gemini"])
+def test_what_a_client_names_in_place_of_saying_it_is_said_to_the_upstream(wire: str):
+    second, asked = named(wire, store=True)
+    assert second.status == 200
+    _, answer, results = read_request(wire, asked[1]).conversation.turns
+    assert [part.text for part in answer.parts if isinstance(part, Text)] == ["Well."]
+    assert [(r.call.name, r.call.arguments, r.text) for r in results.results] == [
+        ("get_weather", {"city": "Oslo"}, "rain")
+    ]
+
+
+def test_what_a_client_told_not_to_keep_is_not_known_by_its_name():
+    second, asked = named("anthropic", store=False)
+    assert (second.status, len(asked)) == (400, 1)
+    assert "send the whole conversation" in second.error["message"]
+
+
+def test_no_two_answers_tell_anything_under_one_id():
+    with between("gemini", script(think("Hm."), say("Hi."), OSLO)) as (running, _):
+        heard = [post(running.url, Responses.path, Responses("").body()) for _ in range(2)]
+    ids = [
+        payload["item"]["id"]
+        for answer in heard
+        for payload in answer.payloads
+        if payload["type"] == "response.output_item.done"
+    ]
+    assert len(set(ids)) == len(ids) == 6
+    assert all(len(id) <= 64 for id in ids)
+
+
+def test_of_a_refusal_of_another_wire_only_what_it_means_goes_on():
+    """Also where both have one form for it."""
+    said = {"message": "no", "type": "odd", "param": None, "code": "odd", "more": {"of": "theirs"}}
+    answer = Answer(418, "application/json", [json.dumps({"error": said, "more": 1}).encode()])
+    with between("openai_chat", Server(lambda number: answer)) as (running, _):
+        heard = post(running.url, Responses.path, Responses("").body())
+    assert heard.status == 418
+    assert heard.payloads == [
+        {"error": {"message": "no", "type": "invalid_request_error", "param": None, "code": "odd"}}
+    ]

@@ -201,3 +201,72 @@ def test_a_call_that_a_stream_would_have_told_as_whole_is_handed_on(made: dict[s
     heard, running = asked(Chat, answer)
     assert heard.text == json.dumps(answer)
     assert [call["id"] for call in running.row()["calls"]] == ["call_1"]
+
+
+# --- where a stream was asked for -----------------------------------------------------------------
+
+
+def streamed(talk: type[Talk], answer: dict[str, Any], **options: Any) -> tuple[Heard, Server]:
+    body = json.dumps(answer).encode()
+    upstream = Server(lambda number: Answer(200, "application/json", [body]))
+    with between(talk.wire, upstream, **options) as (running, server):
+        return post(running.url, talk.path, talk("").body()), server
+
+
+@over_wires
+def test_a_client_that_asked_for_a_stream_hears_one_though_its_upstream_gave_none(talk):
+    answer = MAKE[talk](("call_1", WHOLE))
+    upstream = Server(lambda number: Answer(200, "application/json", [json.dumps(answer).encode()]))
+    with between(talk.wire, upstream) as (running, _):
+        said = talk(running.url).ask("Hello")
+    assert [(call.name, call.arguments) for call in said.calls] == [
+        ("get_weather", {"city": "Oslo"})
+    ]
+
+
+@over_wires
+@pytest.mark.parametrize("end", [LENGTH, ODD], ids=["length", "odd"])
+def test_a_call_that_is_not_to_be_run_is_in_no_such_stream(talk, end: Any):
+    heard, _ = streamed(talk, MAKE[talk](("call_1", WHOLE), end=end[talk]))
+    assert heard.status >= 400
+    assert heard.error is not None
+
+
+@over_wires
+def test_an_error_in_place_of_a_stream_is_told_with_its_own_words(talk):
+    """SDKs read no event of it, and end as if there had been nothing to say."""
+    heard, server = streamed(talk, {"type": "error", "error": {"type": "x", "message": "no more"}})
+    assert (heard.status, len(server.requests)) == (502, 1)
+    assert "no more" in heard.error["message"]
+
+
+def test_several_answers_are_told_in_no_such_stream():
+    answer = completion(("call_1", WHOLE))
+    answer["choices"].append({**answer["choices"][0], "index": 1})
+    heard, _ = streamed(Chat, answer)
+    assert heard.status == 502
+    assert "several answers" in heard.error["message"]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_what_a_client_cannot_be_told_is_an_error_in_place_of_the_answer(stream: bool):
+    """A tool that takes a text, called with something else; twice under one id, so that we tell it."""
+    tools = [{"type": "custom", "custom": {"name": "get_weather"}}]
+    answer = completion(("call_1", '{"city":7}'), ("call_1", '{"city":7}'))
+    heard, _ = asked(Chat, answer, tools=tools, stream=stream)
+    assert heard.status == 502
+    assert "no text" in heard.error["message"]
+
+
+def test_the_upstream_hears_the_id_again_that_stood_in_an_answer_without_a_stream():
+    answers = [message(("call.1", WHOLE)), message(end="end_turn")]
+    upstream = Server(
+        lambda number: Answer(200, "application/json", [json.dumps(answers[number]).encode()])
+    )
+    with between("anthropic", upstream) as (running, server):
+        talk = Messages(running.url)
+        (call,) = talk.ask("Hello").calls
+        talk.answer({call.id: "rain"})
+    assert call.id != "call.1"
+    _, said, results = server.requests[1].body["messages"]
+    assert said["content"][1]["id"] == results["content"][0]["tool_use_id"] == "call.1"

@@ -615,8 +615,8 @@ def test_a_whole_answer_with_a_text_tool(target: str):
         ([Failed("truncated", "cut", True)], 502),
         ([Failed("idle", "silence", True)], 504),
         ([Failed("provider_error", "no", False, "bad")], 400),
-        ([Failed("provider_error", "later", True, "busy")], 502),
-        ([Finish("length")], 502),
+        ([Failed("provider_error", "later", True, "busy")], 503),
+        ([Finish("length")], 400),
         ([], 502),
     ],
 )

@@ -205,7 +205,7 @@ def _media(media: File) -> Entry:
         text = media.data.decode("utf-8", "replace")
         plain = {"type": "text", "media_type": media.type, "data": text}
         return _titled({"type": "document", "source": plain}, media)
-    return {"type": "text", "text": media.summary}
+    return {"type": "text", "text": media.words}
 
 
 def _titled(block: Entry, media: File) -> Entry:

@@ -200,7 +200,7 @@ def _piece(part: Text | File) -> Entry | None:
         return {"text": part.text} if part.text.strip() else None
     block, format = FORMATS.get(part.type, ("", ""))
     if not block:
-        return {"text": part.summary}
+        return {"text": part.words}
     said: Entry = {"format": format, "source": {"bytes": part.data}}
     if block == "document":
         said["name"] = re.sub(r"[^A-Za-z0-9 ()\[\]-]+", "-", part.name or "document")[:200]

@@ -160,7 +160,7 @@ def _call(part: Called) -> Entry:
 def _piece(part: Text | File) -> Entry:
     if isinstance(part, File) and part.modality == "image":
         return {"type": "image_url", "image_url": {"url": data_uri(part.data, part.type)}}
-    return {"type": "text", "text": part.text if isinstance(part, Text) else part.summary}
+    return {"type": "text", "text": part.text if isinstance(part, Text) else part.words}
 
 
 ENCODER = CohereEncoder

@@ -50,7 +50,7 @@ class DashScopeEncoder(ChatEncoder):
     def piece(self, part: Text | File) -> Entry:
         if isinstance(part, File) and part.modality == "image":
             return {"image": data_uri(part.data, part.type)}
-        return {"text": part.text if isinstance(part, Text) else part.summary}
+        return {"text": part.text if isinstance(part, Text) else part.words}
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         if choice.mode == "required":

@@ -89,7 +89,7 @@ class MistralEncoder(ChatEncoder):
             return {"type": "image_url", "image_url": data_uri(part.data, part.type)}
         if isinstance(part, File) and part.type == "application/pdf":
             return {"type": "document_url", "document_url": data_uri(part.data, part.type)}
-        return super().piece(part) if isinstance(part, Text) else super().piece(Text(part.summary))
+        return super().piece(part) if isinstance(part, Text) else super().piece(Text(part.words))
 
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         said = super().choice(choice, tools)

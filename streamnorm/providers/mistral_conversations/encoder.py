@@ -131,7 +131,7 @@ def _piece(part: Text | File) -> Entry:
         return {"type": "image_url", "image_url": data_uri(part.data, part.type)}
     if part.type == "application/pdf":
         return {"type": "document_url", "document_url": data_uri(part.data, part.type)}
-    return {"type": "text", "text": part.summary}
+    return {"type": "text", "text": part.words}
 
 
 ENCODER = ConversationsEncoder

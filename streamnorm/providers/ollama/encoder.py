@@ -99,7 +99,7 @@ class OllamaEncoder(Encoder):
 
     def user(self, said: Said) -> list[Entry]:
         media = [part for part in said.parts if isinstance(part, File)]
-        texts = [said.text, *(m.summary for m in media if m.modality != "image")]
+        texts = [said.text, *(m.words for m in media if m.modality != "image")]
         message: Entry = {"role": "user", "content": "\n".join(t for t in texts if t)}
         if images := [in_base64(m.data) for m in media if m.modality == "image"]:
             message["images"] = images

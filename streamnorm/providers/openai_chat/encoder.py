@@ -189,7 +189,7 @@ class ChatEncoder(Encoder):
                 "file_data": data_uri(part.data, part.type),
             }
             return {"type": "file", "file": file}
-        return {"type": "text", "text": part.summary}
+        return {"type": "text", "text": part.words}
 
     # --- tools ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ output items of their own (``OUTPUTS``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from mimetypes import guess_extension
 from typing import Any, ClassVar
 
 import msgspec
@@ -343,7 +344,7 @@ def _piece(piece: str | File) -> Entry:
             "detail": "auto",
         }
     if piece.modality == "document" and piece.type != "application/octet-stream":
-        name = piece.name or f"file.{piece.type.partition('/')[2]}"
+        name = piece.name or f"file{guess_extension(piece.type) or ''}"
         return {
             "type": "input_file",
             "filename": name,

@@ -1,7 +1,8 @@
 """OpenAI Responses, a body read back. See ``encoder`` for what stands in it.
 
 An output may stand anywhere behind its call. Reasoning is refused without the item that it led to. The
-service may know turns before these (``previous_response_id``, ``conversation``).
+service may know turns before these (``previous_response_id``, ``conversation``, a ``prompt``, items that
+are only named).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...encoding.messages import (
     Items,
     Named,
     Piece,
+    Recall,
     Returned,
     Step,
     ToolSaid,
@@ -64,6 +66,11 @@ ACKNOWLEDGED = "acknowledged_safety_checks"
 APPROVED, SEARCHED = "mcp_approval_response", "tool_search_output"
 
 
+REFERENCE = "item_reference"
+# Fields by which a request goes on from what only the service has.
+PAST = ("previous_response_id", "conversation", "prompt")
+
+
 class ResponsesMessages(Items):
     """The input of one request."""
 
@@ -86,9 +93,16 @@ class ResponsesMessages(Items):
         return kind in self.TYPES
 
     def has_past(self, body: Any) -> bool:
-        return isinstance(body, dict) and bool(
-            body.get("previous_response_id") or body.get("conversation")
+        return isinstance(body, dict) and (
+            any(body.get(field) for field in PAST) or any(map(_is_reference, _input_of(body)))
         )
+
+    def recalled(self, body: Entry, recall: Recall) -> Entry:
+        said = _input_of(body)
+        if not any(map(_is_reference, said)):
+            return body
+        known = [(recall(entry["id"]) if _is_reference(entry) else None) or entry for entry in said]
+        return {**body, "input": known}
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -250,6 +264,21 @@ def _is_remote(item: Any) -> bool:
     """A call of a shell that the provider runs: its output is no result of the client's."""
     environment = item.get("environment") if isinstance(item, dict) else None
     return isinstance(environment, dict) and environment.get("type") == "container_reference"
+
+
+def _input_of(body: Entry) -> list[Any]:
+    said = body.get("input")
+    return said if isinstance(said, list) else []
+
+
+def _is_reference(entry: Any) -> bool:
+    """An item that is only named: its type may be left out."""
+    return (
+        isinstance(entry, dict)
+        and entry.get("type") in (REFERENCE, None)
+        and entry.keys() <= {"type", "id"}
+        and isinstance(entry.get("id"), str)
+    )
 
 
 def _annotations(item: Entry) -> list[Entry]:

@@ -31,6 +31,9 @@ INCOMPLETE = {
 }
 
 
+MARK = 24  # characters of the answer's id that are in those of its items
+
+
 class _Form(NamedTuple):
     """How an item that is told in texts says them: its parts, its deltas and where they stand."""
 
@@ -162,7 +165,7 @@ class ResponsesServer(Server):
     def _begin(self, kind: str, part: int, id: Any = None) -> Iterable[bytes]:
         form, index = FORMS[kind], self._place()
         prefix = "rs" if kind == "reasoning" else "msg"
-        id = id if isinstance(id, str) and id else f"{prefix}_{index}"
+        id = id if isinstance(id, str) and id else self._id(prefix, index)
         told = self._telling = _Telling((kind, part, self.agent), form, index, id, [])
         item = {"id": told.id, **form.item, "status": "in_progress", **_said_by(self.agent)}
         yield self._event("response.output_item.added", output_index=index, item=item)
@@ -189,7 +192,7 @@ class ResponsesServer(Server):
         """An item that only brings what another provider wants back."""
         at = self._place()
         item = {
-            "id": f"rs_{at}", "type": "reasoning", "summary": [], "encrypted_content": envelope,
+            "id": self._id("rs", at), "type": "reasoning", "summary": [], "encrypted_content": envelope,
         }  # fmt: skip
         yield self._event("response.output_item.added", output_index=at, item=item)
         yield self._done(at, item)
@@ -223,7 +226,7 @@ class ResponsesServer(Server):
         if family == "audio":
             return (self._event("response.audio.delta", delta=in_base64(event.data)),)
         item = {
-            "id": f"ig_{self._next}", "type": "image_generation_call", "status": "completed",
+            "id": self._id("ig", self._next), "type": "image_generation_call", "status": "completed",
             "output_format": format, "result": in_base64(event.data), **_said_by(event.agent),
         }  # fmt: skip
         return self._whole_item(item)
@@ -235,7 +238,7 @@ class ResponsesServer(Server):
         call.place = index = self._place()
         form = CALLS[call.text]
         item = {
-            "id": f"{form.prefix}_{index}", "type": form.type, "status": "in_progress",
+            "id": self._id(form.prefix, index), "type": form.type, "status": "in_progress",
             form.input: "", "call_id": call.id, "name": call.name, **_said_by(self.agent),
         }  # fmt: skip
         if call.namespace is not None:
@@ -277,8 +280,8 @@ class ResponsesServer(Server):
                 self._output[at] = item
             elif kind == "response.output_item.added" and call is not None:
                 call.place = at
-                prefix = CALLS[call.text].prefix
-                self._calls_open[at] = {**item, "id": str(item.get("id") or f"{prefix}_{at}")}
+                made = self._id(CALLS[call.text].prefix, at)
+                self._calls_open[at] = {**item, "id": str(item.get("id") or made)}
             elif kind == "response.output_item.added":
                 texts[at] = str(item.get("id"))
         told, self._telling = self._telling, None
@@ -331,6 +334,17 @@ class ResponsesServer(Server):
         asks = isinstance(include, list) and "reasoning.encrypted_content" in include
         return asks or body.get("store") is False
 
+    @classmethod
+    def may_name(cls, body: dict[str, Any]) -> bool:
+        """One that lets the provider keep its answers may send no more of an item than its id."""
+        return body.get("store") is not False
+
+    @property
+    def nameable(self) -> dict[str, Body]:
+        return {
+            item["id"]: item for item in self._output.values() if isinstance(item.get("id"), str)
+        }
+
     def counted_from(self, number: int) -> None:
         self._number = number
 
@@ -342,6 +356,12 @@ class ResponsesServer(Server):
         return error(error_type(status), message, code)
 
     # --- small helpers ----------------------------------------------------------------------------
+
+    def _id(self, prefix: str, place: int) -> str:
+        """Of an item that is made here. Where the answer has an id of its own, no other answer's item
+        has the same: a later request may say it in place of the item."""
+        own = self.response_id.removeprefix(self.id_prefix)[-MARK:] if self._own_id else ""
+        return "_".join(filter(None, (prefix, own, str(place))))
 
     def _place(self) -> int:
         place, self._next = self._next, self._next + 1

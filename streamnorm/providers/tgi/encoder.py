@@ -101,7 +101,7 @@ def _shown(piece: Text | File) -> str:
         return piece.text
     if piece.modality == "image":
         return f"![]({data_uri(piece.data, piece.type)})"
-    return piece.summary
+    return piece.words
 
 
 ENCODER = TgiEncoder

@@ -1,4 +1,4 @@
-// Plays come in on stdin, one {"name", "wire", "url"} per line; what `ai` did in each goes out, likewise.
+// Plays come in on stdin, one {"name", "wire", "url", "steps"} per line; what `ai` did in each goes out, likewise.
 // A tool leaves its word when it runs. The old release (wire "openai_chat_early") takes a call for whole as
 // soon as its text parses, and runs it then.
 import { createRequire } from "node:module";
@@ -22,9 +22,9 @@ const MODELS = {
   anthropic: (baseURL) => createAnthropic({ baseURL, apiKey })("m"),
 };
 
-async function play({ name, wire, url }) {
+async function play({ name, wire, url, steps }) {
   const seen = { name, ran: [], errors: [], text: "" };
-  const { streamText, tool, jsonSchema } = wire === "openai_chat_early" ? early : now;
+  const { streamText, tool, jsonSchema, stepCountIs } = wire === "openai_chat_early" ? early : now;
   const properties = { word: { type: "string" } };
   const leave = tool({
     description: "Leave a word",
@@ -36,6 +36,7 @@ async function play({ name, wire, url }) {
   });
   const result = streamText({
     model: MODELS[wire](`${url}/v1`), tools: { leave }, prompt: "Go.", maxRetries: 0, onError() {},
+    stopWhen: stepCountIs(steps),
   });
   try {
     for await (const part of result.fullStream) {
