@@ -505,7 +505,7 @@ class Parser:
         names = [_name(path) for could_be, paths in kin if could_be
                  for path in paths if _inside(path) == complaint.inside]  # fmt: skip
         if complaint.inside == "" and (known := self._fields_of(self._tag_of(beside))) is not None:
-            names = [name for name in names if name in (*known, _name(where))]
+            names = [name for name in names if name in known]
         return bool(names) and beside.keys().isdisjoint(names)
 
     def _tag_of(self, fields: Mapping[str, msgspec.Raw]) -> Any:

@@ -234,6 +234,13 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "responses: the final list says an item twice, and so the next one in another place": (
+        "openai_responses",
+        (CREATED,
+         *(item("done", "mcp_call", n, id=id, name=name, arguments=WHOLE, status="completed")
+           for n, (id, name) in enumerate((("mcp_a", "pay"), ("mcp_b", "rob")))),
+         over(*({"type": "mcp_call", "id": id, "name": name, "arguments": WHOLE, "status": "completed"}
+                for id, name in (("mcp_a", "pay"), ("mcp_a", "pay"), ("mcp_b", "rob")))))),
     # never closed, or closed by nothing known
     "a block that never stopped is not {}": ("anthropic", (start(), reason(), END)),
     "an input in the start does not count without a stop": (
