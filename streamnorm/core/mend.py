@@ -42,7 +42,7 @@ class Halves:
         for event in out[since:]:
             key = _key(event)
             if key is None:
-                if self.held and isinstance(event, ToolCall | BrokenToolCall):
+                if isinstance(event, ToolCall | BrokenToolCall):
                     self._give_up((ToolCallDelta, event.call, 0), mended)
                 mended.append(_scrubbed(event))
             else:

@@ -458,14 +458,14 @@ class Parser:
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
             self._textless = self._is_text_of_a_call(complaint.where, dropped[0])
-        elif dropped and complaint.unknown and dropped[0] not in _NOTHING:
+        elif dropped and complaint.unknown and dropped[0] != b"null":
             lost = self._may_be_input(complaint.inside, dropped[0], beside)
             self.calls.lost = self.calls.lost or lost
         return data
 
     def _may_be_input(self, inside: str, value: bytes, beside: Mapping[str, msgspec.Raw]) -> bool:
         """Is a field that we do not know in the entry of a call that says no text? A number is no text,
-        but it may be a field of its input: what looks empty may not be."""
+        nor is an empty one, but it may be a field of its input: what looks empty may not be."""
         names = {_name(path) for path in self.CALL_TEXTS if inside and _inside(path) == inside}
         return bool(names) and beside.keys().isdisjoint(names)
 

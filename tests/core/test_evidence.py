@@ -413,3 +413,11 @@ def test_a_copy_extends_a_text_only_with_all_its_values():
     assert extends('{"a": 1, "b": 2}', '{"a": 1}')
     assert not extends('{"a": true, "b": 2}', '{"a": 1}')
     assert not extends('{"b": 2}', '{"a": 1}')
+    for one, other in (
+        (WHOLE, "[1]"),
+        ('["a"]', WHOLE),
+        ("[1]", "[1]"),
+        (WHOLE, "{"),
+        ("{", WHOLE),
+    ):
+        assert not extends(one, other)

@@ -1225,6 +1225,9 @@ LOSSES: dict[str, Find] = {
                 step("stop"), interaction("requires_action")),
         }.items()
     },
+    "ollama: no arguments, and an empty text beside the name": (
+        "ollama", (line({"function": {"name": "pay", "n": ""}}),
+                   {"message": {"content": ""}, "done": True, "done_reason": "stop"})),
     **{
         f"anthropic: no input, and {odd!r} beside the name": (
             "anthropic", ({"type": "content_block_start", "index": 0,

@@ -263,3 +263,14 @@ def test_a_part_that_does_not_say_what_it_is_is_of_the_kind_of_its_item():
         of("reasoning_text.delta", 0, item_id="rs", content_index=0, delta="Hm"),
         of("content_part.done", 0, item_id="rs", content_index=0, part={"text": "Hm"}),
     ) == ("", "Hm")  # fmt: skip
+
+
+def test_pieces_in_order_leave_no_stretches_behind_that_count():
+    some, _ = texts()
+    words = [f"{n:02} " for n in range(4 * MOST_STRAYS)]
+    assert some.news(0, 0, "".join(words)) == "".join(words)
+    assert all(some.retold(0, 0, word) for word in words[: 2 * MOST_STRAYS])
+    assert some.retold(0, 0, words[-1])
+    odd = words[2 * MOST_STRAYS + 1 :: 2]
+    assert [some.retold(0, 0, word) for word in odd].count(False)  # so many stretches are there
+    assert some.retold(0, 0, words[2 * MOST_STRAYS])  # what comes next is still known

@@ -18,9 +18,7 @@ from ...notes import Scribe
 __all__ = ["Texts"]
 
 Part: TypeAlias = tuple[int | None, Any]  # output index, and the part in it
-MOST_STRAYS = (
-    8  # parts without an item that one copy is compared with, and stretches of one that is owed
-)
+MOST_STRAYS = 8  # parts that one copy is compared with, and stretches of one that are owed
 NEAR = 4096  # how far a piece may be from its place
 
 
@@ -32,14 +30,14 @@ class _Owed:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._stretches = [(0, len(text))] if text else []
+        self._stretches = [(0, len(text))]
 
     def takes(self, piece: str) -> bool:
         """Is this a piece of it that has not come yet? The next one, or one that is out of order."""
         for n, (start, end) in enumerate(self._stretches):
             near = min(end, start + len(piece) + NEAR)
             at = self._text.find(piece, start, near)
-            if at == start or (at >= 0 and len(self._stretches) < MOST_STRAYS):
+            if at >= 0 and (at == start or len(self._stretches) < MOST_STRAYS):
                 rest = [(start, at), (at + len(piece), end)]
                 self._stretches[n : n + 1] = [(a, b) for a, b in rest if a < b]
                 return True
