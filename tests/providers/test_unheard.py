@@ -310,3 +310,20 @@ def test_a_fragment_that_is_an_object_is_noted():
     said = (step_start(), arguments({"to": "me"}), step("stop"), interaction("completed"))
     calls, notes = heard("gemini_interactions", *said)
     assert (calls, notes["args.object"]) == ([WHOLE], 1)
+
+
+def test_a_null_beside_a_call_without_arguments_is_no_part_of_them_and_a_number_is_doubt_for_good():
+    entry = {"index": 0, "id": "A", "function": {"name": "pay", "new": None}}
+    assert told("openai_chat", chat(entry), chat(finish="stop"), DONE) == [""]
+    number = {**entry, "function": {"name": "pay", "new": 1}, "newer": 1}
+    also = {"index": 1, "id": "B", "function": {"name": "rob", "arguments": "", "new": 1}}
+    assert told("openai_chat", chat(number), chat(also), chat(finish="stop"), DONE) == [
+        "conflict", "conflict",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "fate"), [(5, WHOLE), ("x", "conflict")])
+def test_a_text_where_names_lead_to_that_of_a_call_was_moved_and_a_number_was_not(value, fate):
+    before, behind = MIDST["bedrock"]
+    odd = {**METADATA, "delta": value}
+    assert told("bedrock", *before, odd, *behind) == [fate]

@@ -478,7 +478,9 @@ class BedrockParser(Parser):
         else:
             self._pictures[index] = _Picture(f"image/{format}", [])
 
-    def _may_be_input(self, inside: str, value: bytes, beside: Mapping[str, msgspec.Raw]) -> bool:
+    def _may_be_input(
+        self, inside: str, value: bytes = b"null", *, beside: Mapping[str, msgspec.Raw]
+    ) -> bool:
         """A start says no input: an object there, or the text of one, may be that."""
         return inside == _START and value.startswith((b"{", b"[", b'"{'))
 
