@@ -327,3 +327,12 @@ def test_a_text_where_names_lead_to_that_of_a_call_was_moved_and_a_number_was_no
     before, behind = MIDST["bedrock"]
     odd = {**METADATA, "delta": value}
     assert told("bedrock", *before, odd, *behind) == [fate]
+
+
+def test_a_new_field_elsewhere_or_beside_a_text_that_was_said_is_no_part_of_arguments():
+    call = {"index": 0, "id": "A", "function": {"name": "pay", "arguments": "", "new": 1}}
+    assert told("openai_chat", chat(call), chat(finish="stop"), DONE) == [""]
+    assert told("openai_chat", chat(named(""), new=1), chat(finish="stop"), DONE) == [""]
+    own = {"type": "custom_tool_call", "id": "it", "call_id": "B", "name": "rob", "input": ""}
+    empty = {"type": "response.output_item.done", "output_index": 0, "item": own}
+    assert told("openai_responses", {**CREATED, "new": 1}, empty, over()) == [""]  # type: ignore[dict-item]
