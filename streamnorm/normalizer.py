@@ -684,8 +684,8 @@ class Normalizer:
             self._scribe.note("wire.keepalive")
         if fields.data is None:
             self._blank += 1
-            if fields.event:
-                self._parser.hear_no_data(fields.event)
+        if fields.event and not (fields.data and fields.data.strip()):
+            self._parser.hear_no_data(fields.event)
         try:
             if fields.strays:
                 self._hear_strays(block, fields.strays, out)

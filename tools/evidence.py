@@ -61,9 +61,15 @@ brings a text in a field that the wire does not have elsewhere, since only a tex
 a bare kind, and whatever calls itself a ping, a keep-alive or a heartbeat do not. So a new kind of event that
 comes between calls, or says no text, breaks nothing; one that brings text into the midst of a call breaks it
 on wires that never state a text again (Anthropic, Chat, Cohere, Bedrock), and nothing on Responses, where the
-item states it. An event that has a name and no data is ignored, as the specification wants it, with a note
-(`wire.no_data`); if its kind is one of the wire's, and has fields, it has lost them, and the calls that go on
-are in doubt.
+item states it. An event that has a name and no data, or an empty data line, is ignored, as the specification
+wants it, with a note (`wire.no_data`); if its kind is one of the wire's, or nearly, and has fields, it has lost
+them, and if its name is more than a name it has eaten its data: the calls that go on are in doubt. So they are if
+a Chat chunk says nothing but whose it is (`wire.field_odd`); padding, which real servers send, says more.
+
+**New fields.** One whose value is a number may be the place of a call under another name, but only in a kind of
+payload that has a place: a number beside a ping or an end breaks nothing. In the entry of a call that says no
+arguments, a new field with anything in it may be a part of them: what would be `{}` is broken then. In copies of
+a whole text 1 and 1.0 are the same, 1 and true are not.
 
 **Words of a call where none belong.** A field that we do not know, and that has a name which only calls have
 (`arguments` beside a function, `tool_calls` at the top), or a text in an entry of a call that has no function,

@@ -1100,6 +1100,7 @@ class Calls:
 
 _NONE: Any = ()  # the fragments of a call that was said all at once: it never grows
 ALL = 1 << 60  # more calls than there can be
+UNPLACED = "another that says no place was open: whose the pieces are, nobody can know"
 BEGUN_LATE = "it began after the end of its turn was said"
 NOTHING = object()  # no argument text at all, which is not the text "null"
 _RANK: dict[IdSource, int] = {"synthetic": 0, "conflated": 1, "natural": 2}

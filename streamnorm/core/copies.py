@@ -6,6 +6,8 @@ not is another word on the same call, and no call that may be run (``core.calls`
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..limits import LimitReached, Limits
 from ..text.exact import Refused, parse
 
@@ -49,9 +51,18 @@ class Copy:
 def same_value(one: str, other: str) -> bool:
     """Are these two texts of one value? Gateways write it anew, with other spaces."""
     try:
-        return bool(parse(one) == parse(other))
+        return _is_same(parse(one), parse(other))
     except Refused:
         return False
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Are these equal in JSON, where a truth value is no number? (Python takes 1 for true.)"""
+    if type(one) is dict and type(other) is dict:
+        return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
+    if type(one) is list and type(other) is list:
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return (type(one) is bool) is (type(other) is bool) and bool(one == other)
 
 
 def extends(one: str, other: str) -> bool:
@@ -62,4 +73,4 @@ def extends(one: str, other: str) -> bool:
         return False
     if not isinstance(more, dict) or not isinstance(less, dict):
         return False
-    return all(key in more and more[key] == value for key, value in less.items())
+    return all(key in more and _is_same(more[key], value) for key, value in less.items())

@@ -11,7 +11,14 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from ..events import Event, ReasoningDelta, TextDelta, ToolCallDelta
+from ..events import (
+    BrokenToolCall,
+    Event,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+)
 from ..text.halves import REPLACEMENT, ends_open, has_half, join, joined
 
 __all__ = ["Halves"]
@@ -35,6 +42,8 @@ class Halves:
         for event in out[since:]:
             key = _key(event)
             if key is None:
+                if isinstance(event, ToolCall | BrokenToolCall):
+                    self._give_up((ToolCallDelta, event.call, 0), mended)
                 mended.append(_scrubbed(event))
             else:
                 self._mend_delta(cast(TextDelta, event), key, mended)
@@ -55,13 +64,19 @@ class Halves:
 
     def flush(self, out: list[Event]) -> None:
         """The stream ends: what is still held never met its other half."""
-        for event in self.held.values():
-            self._tell("wire.half_character")
-            whole = msgspec.structs.replace(event, text=REPLACEMENT)
-            if not isinstance(whole, ToolCallDelta):  # what goes back with it was told
-                whole = msgspec.structs.replace(whole, echo=msgspec.UNSET)
-            out.append(whole)
-        self.held.clear()
+        for key in list(self.held):
+            self._give_up(key, out)
+
+    def _give_up(self, key: Key, out: list[Event]) -> None:
+        """What is held of this text never met its other half; of a call it is told before its end."""
+        event = self.held.pop(key, None)
+        if event is None:
+            return
+        self._tell("wire.half_character")
+        whole = msgspec.structs.replace(event, text=REPLACEMENT)
+        if not isinstance(whole, ToolCallDelta):  # what goes back with it was told
+            whole = msgspec.structs.replace(whole, echo=msgspec.UNSET)
+        out.append(whole)
 
 
 def _key(event: Event) -> Key | None:

@@ -319,11 +319,19 @@ class Parser:
 
     def hear_no_data(self, event: str) -> None:
         """An event has a name and no data. The specification ignores it; one of a kind that we know, and
-        that has fields, has lost them."""
+        that has fields, has lost them, and what is no name is data that lost its line."""
         self.scribe.note("wire.no_data", wire_kind=event)
-        kinds = {str(kind.__struct_config__.tag): kind for kind in self.KINDS}  # type: ignore[attr-defined]
-        if event in kinds and kinds[event].__struct_fields__:  # type: ignore[attr-defined]
+        fields = self._fields_by_kind().get(event)
+        near = not _is_name(event) or _is_near(event, frozenset(map(str, _tags(type(self)))))
+        if not _is_sign_of_life(event) and (near if fields is None else fields):
             self._doubt_growing("an event came without its data")
+
+    def _fields_by_kind(self) -> dict[str, tuple[str, ...]]:
+        """The fields of each kind of payload, by its tag."""
+        return {
+            str(kind.__struct_config__.tag): kind.__struct_encode_fields__  # type: ignore[attr-defined]
+            for kind in self.KINDS
+        }
 
     def _is_worded(self, data: bytes) -> bool:
         """Does it have words that only stand in pieces of a call?"""
@@ -450,7 +458,17 @@ class Parser:
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
             self._textless = self._is_text_of_a_call(complaint.where, dropped[0])
+        elif self._may_be_input(complaint.inside, *dropped[:1], beside=beside):
+            self.calls.lost = True
         return data
+
+    def _may_be_input(
+        self, inside: str, value: bytes = b"null", *, beside: Mapping[str, msgspec.Raw]
+    ) -> bool:
+        """Was a field left aside in the entry of a call that says no text? A number is no text, nor is an
+        empty one, but it may be a field of its input: what looks empty may not be."""
+        names = {_name(path) for path in self.CALL_TEXTS if inside and _inside(path) == inside}
+        return value != b"null" and bool(names) and beside.keys().isdisjoint(names)
 
     def _is_text_of_a_call(self, where: str, value: bytes) -> bool:
         """Is it a call's text that is left aside, or has it one?"""
@@ -487,7 +505,15 @@ class Parser:
         kin = (is_text, self.CALL_TEXTS), (value.isdigit(), self.CALL_KEYS)
         names = [_name(path) for could_be, paths in kin if could_be
                  for path in paths if _inside(path) == complaint.inside]  # fmt: skip
+        if not complaint.inside:
+            known = self._fields_by_kind().get(self._tag_of(beside), ())
+            names = [name for name in names if name in known]
         return bool(names) and beside.keys().isdisjoint(names)
+
+    def _tag_of(self, fields: Mapping[str, msgspec.Raw]) -> str:
+        """What kind a payload says that it is."""
+        said = bytes(fields.get(self.TYPE_FIELD, msgspec.Raw()))
+        return said.strip(b'"').decode("utf-8", "replace")
 
     def only_utf8(self, data: bytes) -> bytes:
         text = data.decode("utf-8", "replace")
@@ -551,6 +577,7 @@ class Parser:
 
 _NOTHING = (b"null", b'""', b"[]", b"{}")
 _step = re.compile(r"[.\[]")
+_is_name = re.compile(r"[\w.:/ -]*").fullmatch
 _is_sign_of_life = re.compile(r"ping|keep.?alive|heart.?beat", re.I).search
 _TWICE = "a field of a payload is said twice"
 

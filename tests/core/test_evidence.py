@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamnorm.core.calls import Kind
+from streamnorm.core.copies import extends, same_value
 from tests.core.test_calls import CUSTOM, Desk, opened
 
 WHOLE = '{"a":1}'
@@ -387,3 +388,36 @@ def test_an_object_between_fragments_is_no_object_to_merge():
     desk.append(call, "1}")
     desk.end_turn("stop")
     assert told(desk) == ("conflict",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"a": 1}', '{"a":1}', True),
+        ('{"a": 1}', '{"a": 1.0}', True),
+        ('{"a": 1}', '{"a": true}', False),
+        ('{"a": [0]}', '{"a": [false]}', False),
+        ('{"a": {"b": true}}', '{"a": {"b": 1}}', False),
+        ('{"a": true}', '{"a": true}', True),
+        ('{"a": [1]}', '{"a": [1, 2]}', False),
+        ('{"a": 1}', '{"b": 1}', False),
+        ('{"a": 1', '{"a": 1', False),
+    ],
+)
+def test_two_texts_of_one_value_are_the_same_where_a_truth_value_is_no_number(one, other, same):
+    assert same_value(one, other) is same
+    assert same_value(other, one) is same
+
+
+def test_a_copy_extends_a_text_only_with_all_its_values():
+    assert extends('{"a": 1, "b": 2}', '{"a": 1}')
+    assert not extends('{"a": true, "b": 2}', '{"a": 1}')
+    assert not extends('{"b": 2}', '{"a": 1}')
+    for one, other in (
+        (WHOLE, "[1]"),
+        ('["a"]', WHOLE),
+        ("[1]", "[1]"),
+        (WHOLE, "{"),
+        ("{", WHOLE),
+    ):
+        assert not extends(one, other)

@@ -10,7 +10,7 @@ import pytest
 from streamnorm.core import even
 from streamnorm.core.calls import Calls
 from streamnorm.core.mint import Mint
-from streamnorm.core.parser import Parser, field_of
+from streamnorm.core.parser import Parser, count, field_of
 from streamnorm.limits import Limits
 from streamnorm.notes import Scribe
 from tests.conftest import Chat, Messages, sse, traced
@@ -232,3 +232,8 @@ def test_a_payload_that_we_do_not_know_between_two_halves_changes_nothing():
 )
 def test_a_field_of_a_payload_is_read_whatever_is_odd_about_the_rest(payload: bytes, value: Any):
     assert field_of(payload, "a") == value
+
+
+@pytest.mark.parametrize(("said", "counted"), [(3, 3), (3.0, 3), (True, None), ("3", None)])
+def test_a_count_is_a_number_and_no_truth_value(said: object, counted: int | None):
+    assert count({"usage": {"input": said}}, "usage", "input") == counted

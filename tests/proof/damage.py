@@ -382,13 +382,50 @@ def extra_field(dice: Dice, frames: Frames, talk: Talk) -> Frames:
     return replaced(frames, n, frames[n]._replace(payload=payload))
 
 
+def lose_data(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """The data line is empty, or has become a part of the event line."""
+    n = some(dice, frames)
+    if isinstance(frames[n].payload, Raw | Comment):
+        return frames
+    fused = f"{frames[n].event}data: {talk.style.data(frames[n].payload)}".replace("\n", " ")
+    event = dice.choice((frames[n].event, fused))
+    return replaced(frames, n, frames[n]._replace(event=event, payload=Raw("")))
+
+
+def true_for_one(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A text says a truth value for a number, or the other way round: Python takes them for equal."""
+    pairs = {"1": "true", "0": "false", "true": "1", "false": "0"}
+
+    def change(container: Any, key: Any) -> None:
+        one = dice.choice([one for one in pairs if one in container[key]])
+        container[key] = container[key].replace(one, pairs[one], 1)
+
+    return at_spot(
+        dice,
+        frames,
+        lambda s: isinstance(s.value, str) and any(one in s.value for one in pairs),
+        change,
+    )
+
+
+def hoist(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """What an object has stands in its place, beside its neighbours."""
+
+    def change(container: Any, key: Any) -> None:
+        container.update(container.pop(key))
+
+    return at_spot(
+        dice, frames, lambda s: isinstance(s.value, dict) and isinstance(s.key, str), change
+    )
+
+
 FRAMEWISE: dict[str, FrameOp] = {
     op.__name__: op
     for op in (
         drop, drop_several, duplicate, swap, move, repeat_later, repeat_run, splice, graft, cut,
         retype, retype_text, rename_key, delete_key, empty_text, cut_text, half_escape, change_index,
         change_id, change_finish, finish_everywhere, change_type, insert_error, insert_done,
-        insert_unknown, not_json, key_twice, wrong_event, extra_field,
+        insert_unknown, not_json, key_twice, wrong_event, extra_field, lose_data, true_for_one, hoist,
     )
 }  # fmt: skip
 

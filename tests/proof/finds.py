@@ -234,6 +234,13 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "responses: the final list says an item twice, and so the next one in another place": (
+        "openai_responses",
+        (CREATED,
+         *(item("done", "mcp_call", n, id=id, name=name, arguments=WHOLE, status="completed")
+           for n, (id, name) in enumerate((("mcp_a", "pay"), ("mcp_b", "rob")))),
+         over(*({"type": "mcp_call", "id": id, "name": name, "arguments": WHOLE, "status": "completed"}
+                for id, name in (("mcp_a", "pay"), ("mcp_a", "pay"), ("mcp_b", "rob")))))),
     # never closed, or closed by nothing known
     "a block that never stopped is not {}": ("anthropic", (start(), reason(), END)),
     "an input in the start does not count without a stop": (
@@ -1171,6 +1178,70 @@ FINDS: dict[str, Find] = {
 # Of these a plain reader would tell something; but a part of the call stands where nobody looks for it, or is
 # gone and has left its frame: none of them is told.
 LOSSES: dict[str, Find] = {
+    **{
+        f"an event that lost its data: {odd[:40]!r}": (
+            "anthropic", (start(), delta('{"n":1'), odd, delta("}"), stop(), reason(), END))
+        for odd in (
+            b"event: content_block_delta\n\n",
+            b"event: content_block_delta\ndata: \n\n",
+            b"event: content_block_delta\ndata:\ndata: \n\n",
+            b'event: content_block_deltadata: {"type":"content_block_delta","index":0}\n\n',
+        )
+    },
+    "chat: data that became a part of an event line": (
+        "openai_chat", (chat(named('{"n":1')), b'event: {"choices":[{"index":0}]}\n\n',
+                        chat(entry("}")), chat(finish="stop"), DONE)),
+    **{
+        f"{wire}: a chunk that lost its choices": (
+            wire, (chat(named('{"n":1')),
+                   {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"},
+                   chat(entry("}")), chat(finish="stop"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    **{
+        f"responses: {what} that says {said} behind {heard}": (
+            "openai_responses", (CREATED, function("added", ""),
+                                 event("function_call_arguments.delta", delta=heard), closing, over()))
+        for heard, said in (('{"n":1}', '{"n":true}'), ('{"n":[{"m":false}]}', '{"n":[{"m":0}]}'))
+        for what, closing in (
+            ("an item", function("done", said)),
+            ("a copy", event("function_call_arguments.done", arguments=said)),
+        )
+    },
+    **{
+        f"{wire}: no arguments, and a number beside the name": (wire, said)
+        for wire, said in {
+            "openai_chat": (
+                chat({"index": 0, "id": "A", "function": {"name": "pay", "n": 1}}), chat(finish="stop"),
+                DONE),
+            "cohere": (
+                cohere("start", {"id": "A", "function": {"name": "pay", "n": 1}}), cohere("end"),
+                cohere_end("TOOL_CALL")),
+            "ollama": (
+                line({"function": {"name": "pay", "n": True}}),
+                {"message": {"content": ""}, "done": True, "done_reason": "stop"}),
+            "gemini_interactions": (
+                step("start", step={"type": "function_call", "id": "A", "name": "pay", "n": 1}),
+                step("stop"), interaction("requires_action")),
+        }.items()
+    },
+    "ollama: no arguments, and an empty text beside the name": (
+        "ollama", (line({"function": {"name": "pay", "n": ""}}),
+                   {"message": {"content": ""}, "done": True, "done_reason": "stop"})),
+    **{
+        f"anthropic: no input, and {odd!r} beside the name": (
+            "anthropic", ({"type": "content_block_start", "index": 0,
+                           "content_block": {"type": "tool_use", "id": "A", "name": "pay", "n": odd}},
+                          stop(), reason(), END))
+        for odd in ({"to": "me"}, [1], '{"to":"me"}')
+    },
+    **{
+        f"converse: the input {odd!r} in the start": (
+            "bedrock", (bedrock("contentBlockStart", start={
+                            "toolUse": {"toolUseId": "A", "name": "pay", "arguments": odd}}),
+                        bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA))
+        for odd in ({"to": "me"}, '{"to":"me"}', ["me"])
+    },
     **{
         f"{wire}: a piece in {field} of its entry": (
             wire, (chat(named('{"n":1')), chat({"index": 0, field: "2"}), chat(entry("}")),

@@ -101,15 +101,18 @@ def _event(block: list[bytes]) -> list[Payload]:
             id = value.decode("utf-8", "replace")
         elif field == b"error":
             return [Payload(parsed(value), event, error=True)]
-    if not data:
-        return []
     said = b"\n".join(data)
     if said.strip() in (b"[DONE]", b'"[DONE]"'):
         return [Payload(UNREAD, event, "[DONE]")]
     if not said.strip():
-        return []
+        return [Payload(UNREAD)] if has_lost_its_data(event) else []
     value = parsed(said)
     return [Payload(value, event, rough=roughly(said) if value is UNREAD else None, id=id)]
+
+
+def has_lost_its_data(event: str) -> bool:
+    """Is it a piece of a text by its name, or more than a name?"""
+    return event.endswith("delta") or not re.fullmatch(r"[\w.:/ -]*", event)
 
 
 # --- one JSON value per line ------------------------------------------------------------------

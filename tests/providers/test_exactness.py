@@ -196,3 +196,25 @@ def test_a_name_in_pieces_before_the_first_fragment_is_joined_with_a_note():
 
 def test_a_proxy_that_ends_the_first_event_with_its_own_mark_is_no_stream():
     assert end(heard("openai_responses", sse("[DONE]") + DONE)[0])[0] == "failed"
+
+
+def test_half_a_character_behind_the_text_of_a_call_is_told_before_its_end():
+    item = {"type": "function_call", "id": "it", "call_id": "A", "name": "pay", "arguments": ""}
+    placed = {"output_index": 0, "item_id": "it"}
+    events, _ = heard(
+        "openai_responses",
+        b"".join(
+            map(sse, (
+                {"type": "response.created", "response": {"id": "r"}},
+                {"type": "response.output_item.added", "output_index": 0, "item": item},
+                {"type": "response.function_call_arguments.delta", **placed, "delta": "{}" + HIGH},
+                {"type": "response.output_item.done", "output_index": 0,
+                 "item": {**item, "arguments": "{}", "status": "completed"}},
+            ))
+        ),
+    )  # fmt: skip
+    kinds = [e.kind for e in events]
+    ends = [n for n, kind in enumerate(kinds) if kind in ("tool_call", "broken_tool_call")]
+    assert len(ends) == 1
+    assert "tool_call_delta" not in kinds[ends[0] :]
+    assert [e.text for e in events if e.kind == "tool_call_delta"] == ["{}", "\ufffd"]

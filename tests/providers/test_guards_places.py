@@ -119,3 +119,12 @@ def test_an_empty_fragment_is_not_told(name: str):
     stream = (start(), delta(""), delta(WHOLE), stop(), *end)
     events = payloads(name, *stream)
     assert [e.text for e in events if e.kind == "tool_call_delta"] == [WHOLE]
+
+
+def test_of_two_open_calls_without_an_index_none_is_whole(name: str):
+    start, delta, stop, end, _ = WIRES[name]
+    stream = (start(None), start(None, "B", "b"), delta(WHOLE, None), stop(None), *end)
+    assert told(name, *stream) == [("pay", "conflict!"), ("b", "conflict!")]
+    stream = (start(None), delta(WHOLE, None), stop(None), start(None, "B", "b"), delta(WHOLE, None),
+              stop(None), *end)  # fmt: skip
+    assert told(name, *stream) == [("pay", WHOLE), ("b", WHOLE)]

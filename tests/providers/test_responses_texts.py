@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from streamnorm import Normalizer
 from streamnorm.notes import Scribe
-from streamnorm.providers.openai_responses.texts import MOST_STRAYS, Texts
+from streamnorm.providers.openai_responses.texts import MOST_STRAYS, NEAR, Texts
+from tests.conftest import sse
 
 
 def texts() -> tuple[Texts, Scribe]:
@@ -180,3 +184,93 @@ def test_text_that_was_told_in_another_part_of_the_item_is_not_told_again():
     assert some.news(0, 0, "Hello you") == " you"
     assert mismatches(scribe) == 1
     assert some.news(0, 1, "lo") == "lo"  # it counts once: here another part says it anew
+
+
+def test_pieces_that_come_after_their_copy_in_another_order_are_not_told_again():
+    some, _ = texts()
+    assert some.news(0, 0, "one two three") == "one two three"
+    assert [some.retold(0, 0, text) for text in ("two ", "three", "one ", "one ")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+
+
+def test_a_piece_without_text_takes_nothing_of_a_copy():
+    some, _ = texts()
+    assert some.news(0, 0, "one") == "one"
+    assert not some.retold(0, 0, "")
+
+
+def test_a_copy_is_searched_near_its_place_and_held_in_few_stretches():
+    some, _ = texts()
+    far = "x" * (NEAR + 1)
+    assert some.news(0, 0, f"{far}end") == f"{far}end"
+    assert not some.retold(0, 0, "end")
+    words = [f"{n:02} " for n in range(3 * MOST_STRAYS)]
+    assert some.news(1, 0, "".join(words)) == "".join(words)
+    taken = [some.retold(1, 0, word) for word in words[1::2]]
+    assert taken.count(True) == MOST_STRAYS - 1
+
+
+# --- whole streams --------------------------------------------------------------------------------------
+
+ANSWER = {"type": "message", "role": "assistant"}
+TEXT = {"type": "output_text", "text": "Hello"}
+
+
+def told(*payloads: Any) -> tuple[str, str]:
+    """The text and the reasoning of a whole response."""
+    begun = {"type": "response.created", "response": {"id": "r", "status": "in_progress"}}
+    over = {
+        "type": "response.completed",
+        "response": {"id": "r", "status": "completed", "output": []},
+    }
+    pipe = Normalizer("openai_responses")
+    events = pipe.feed(b"".join(map(sse, (begun, *payloads, over)))) + pipe.close()
+    kinds = "text_delta", "reasoning_delta"
+    text, thought = ("".join(e.text for e in events if e.kind == kind) for kind in kinds)
+    return text, thought
+
+
+def of(kind: str, index: int, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", "output_index": index, **fields}
+
+
+def test_an_item_that_is_done_under_the_id_of_one_of_another_kind_is_that_of_its_place():
+    thought = {"type": "reasoning", "id": "rs", "summary": []}
+    assert told(
+        of("output_item.added", 0, item=thought), of("output_item.done", 0, item=thought),
+        of("output_item.added", 1, item={**ANSWER, "id": "m", "content": []}),
+        of("output_text.delta", 1, item_id="m", content_index=0, delta="Hello"),
+        of("output_text.done", 1, item_id="rs", content_index=0, text="Hello"),
+        of("output_item.done", 1, item={**ANSWER, "id": "rs", "content": [TEXT]}),
+    ) == ("Hello", "")  # fmt: skip
+
+
+def test_an_item_without_an_id_is_not_the_home_of_all_that_name_none():
+    thought = {"type": "reasoning", "summary": []}
+    assert told(
+        of("output_item.done", 1, item={**ANSWER, "content": [TEXT]}),
+        of("output_item.added", 0, item=thought),
+        of("output_text.done", 1, content_index=0, text="Hello"),
+        of("output_text.delta", 1, content_index=0, delta="Hello"),
+    ) == ("Hello", "")  # fmt: skip
+
+
+def test_a_part_that_does_not_say_what_it_is_is_of_the_kind_of_its_item():
+    thought = {"type": "reasoning", "id": "rs", "summary": []}
+    assert told(
+        of("output_item.added", 0, item=thought),
+        of("reasoning_text.delta", 0, item_id="rs", content_index=0, delta="Hm"),
+        of("content_part.done", 0, item_id="rs", content_index=0, part={"text": "Hm"}),
+    ) == ("", "Hm")  # fmt: skip
+
+
+def test_pieces_in_order_leave_no_stretches_behind_that_count():
+    some, _ = texts()
+    words = [f"{n:02} " for n in range(4 * MOST_STRAYS)]
+    assert some.news(0, 0, "".join(words)) == "".join(words)
+    assert all(some.retold(0, 0, word) for word in words[: 2 * MOST_STRAYS])
+    assert some.retold(0, 0, words[-1])
+    odd = words[2 * MOST_STRAYS + 1 :: 2]
+    assert [some.retold(0, 0, word) for word in odd].count(False)  # so many stretches are there
+    assert some.retold(0, 0, words[2 * MOST_STRAYS])  # what comes next is still known

@@ -54,7 +54,7 @@ def input_of(text: str) -> Any:
     return bedrock("contentBlockDelta", delta={"toolUse": {"input": text}})
 
 
-def arguments(text: str) -> Any:
+def arguments(text: Any) -> Any:
     return step("delta", delta={"type": "arguments_delta", "arguments": text})
 
 
@@ -236,3 +236,103 @@ def test_of_one_chunk_two_calls_that_say_the_same_are_two():
     last = {"candidates": [{**candidate, "content": {"parts": [{"text": "x"}]}}]}
     del candidate["finishReason"]
     assert told("gemini", {"candidates": [candidate]}, last) == ['{"n":1}'] * 2
+
+
+# --- new fields where no call stands ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [3, 1.5, True, None])
+def test_a_new_field_of_a_payload_that_has_no_place_is_no_loss(value: Any):
+    ping, ended = {"type": "ping", "new": value}, {**reason(), "new": value}  # type: ignore[dict-item]
+    assert told("anthropic", start(), stop(), ping, ended, {**END, "new": value}) == [""]  # type: ignore[dict-item]
+    plan = {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "x"}}, "new": value}
+    assert told("cohere", plan, cohere_start(), cohere("end"), plan, cohere_end("TOOL_CALL")) == [
+        ""
+    ]
+
+
+def test_a_number_where_a_place_is_missing_may_be_the_place():
+    odd = {"type": "content_block_stop", "new": 0}
+    assert told("anthropic", start(), odd, stop(), reason(), END) == ["conflict"]
+    assert told("anthropic", start(), {"type": "ping", "new": 0}, stop(), reason(), END) == [""]
+
+
+def test_a_new_field_that_says_nothing_beside_a_value_is_no_end_of_its_call():
+    first = part(functionCall={"name": "pay", "willContinue": True})
+    null = {"jsonPath": "$.to", "stringValue": "me"}
+    middle = part(functionCall={"partialArgs": [null], "new": None})
+    assert told("gemini", first, middle, part("STOP", text="")) == [WHOLE]
+
+
+@pytest.mark.parametrize("word", ["ping", "keepalive", "heartbeat"])
+def test_a_sign_of_life_without_data_has_lost_nothing(word: str):
+    odd = b"event: " + word.encode() + b"\ndata: \n\n"
+    own = {"type": "custom_tool_call", "id": "it_2", "call_id": "B", "name": "rob", "input": ""}
+    empty = {"type": "response.output_item.done", "output_index": 1, "item": own}
+    said = [CREATED, function("added", ""), odd, function("done", WHOLE), empty, over()]
+    calls, notes = heard("openai_responses", *said)
+    assert (calls, notes["wire.no_data"]) == ([WHOLE, ""], 1)
+
+
+def test_an_event_whose_name_is_nearly_one_of_the_wire_has_lost_its_data():
+    assert in_the_midst("anthropic", b"event: content_block_deltz\ndata: \n\n") == ["conflict"]
+
+
+def test_an_event_of_a_frame_that_is_null_has_lost_its_data():
+    assert in_the_midst("bedrock", {"": "contentBlockDelta", "null": None}) == ["conflict"]
+
+
+def test_a_chunk_that_is_padding_has_lost_nothing():
+    padding = {"object": "chat.completion.chunk", "usage": None, "obfuscation": "abc"}
+    assert in_the_midst("openai_chat", padding) == [WHOLE]
+    calls, notes = heard("openai_chat", chat(named(WHOLE)), {"object": "chat.completion.chunk"},
+                         chat(finish="stop"), DONE)  # fmt: skip
+    assert (calls, notes["wire.field_odd"]) == ([WHOLE], 1)
+
+
+def test_a_start_that_says_nothing_of_its_call_breaks_it():
+    bare = {"type": "tool-call-start", "index": 0, "delta": {}}
+    named_late = cohere("delta", {"id": "A", "function": {"name": "pay", "arguments": ""}})
+    said = (bare, named_late, cohere("end"), cohere_end("TOOL_CALL"))
+    assert told("cohere", *said) == ["conflict"]
+
+
+def test_a_step_that_begins_or_goes_on_after_the_end_is_not_whole():
+    ended = interaction("requires_action")
+    assert told("gemini_interactions", ended, step_start(), arguments(WHOLE), step("stop")) == [
+        "conflict"
+    ]
+    said = (step_start(), arguments(FIRST), ended, arguments(REST), step("stop"))
+    assert told("gemini_interactions", *said) == ["conflict"]
+
+
+def test_a_fragment_that_is_an_object_is_noted():
+    said = (step_start(), arguments({"to": "me"}), step("stop"), interaction("completed"))
+    calls, notes = heard("gemini_interactions", *said)
+    assert (calls, notes["args.object"]) == ([WHOLE], 1)
+
+
+def test_a_null_beside_a_call_without_arguments_is_no_part_of_them_and_a_number_is_doubt_for_good():
+    entry = {"index": 0, "id": "A", "function": {"name": "pay", "new": None}}
+    assert told("openai_chat", chat(entry), chat(finish="stop"), DONE) == [""]
+    number = {**entry, "function": {"name": "pay", "new": 1}, "newer": 1}
+    also = {"index": 1, "id": "B", "function": {"name": "rob", "arguments": "", "new": 1}}
+    assert told("openai_chat", chat(number), chat(also), chat(finish="stop"), DONE) == [
+        "conflict", "conflict",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "fate"), [(5, WHOLE), ("x", "conflict")])
+def test_a_text_where_names_lead_to_that_of_a_call_was_moved_and_a_number_was_not(value, fate):
+    before, behind = MIDST["bedrock"]
+    odd = {**METADATA, "delta": value}
+    assert told("bedrock", *before, odd, *behind) == [fate]
+
+
+def test_a_new_field_elsewhere_or_beside_a_text_that_was_said_is_no_part_of_arguments():
+    call = {"index": 0, "id": "A", "function": {"name": "pay", "arguments": "", "new": 1}}
+    assert told("openai_chat", chat(call), chat(finish="stop"), DONE) == [""]
+    assert told("openai_chat", chat(named(""), new=1), chat(finish="stop"), DONE) == [""]
+    own = {"type": "custom_tool_call", "id": "it", "call_id": "B", "name": "rob", "input": ""}
+    empty = {"type": "response.output_item.done", "output_index": 0, "item": own}
+    assert told("openai_responses", {**CREATED, "new": 1}, empty, over()) == [""]  # type: ignore[dict-item]

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnorm.core.mend import Halves
 from streamnorm.core.parser import plainly
-from streamnorm.events import ReasoningDelta, TextDelta, ToolCallDelta
+from streamnorm.events import (
+    BrokenToolCall,
+    Event,
+    Provenance,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
 from streamnorm.text import halves
 from tests.conftest import Chat, Messages, broken_of, calls_of, said, sse, text_of, tr, traced
 
@@ -276,3 +286,25 @@ def test_text_deltas_keep_their_part_and_choice_when_mended():
         TextDelta("a", 3),
         TextDelta(GRIN, 3),
     ]
+
+
+def test_what_is_held_of_a_call_is_told_before_its_end_and_of_others_goes_on_being_held():
+    counts: Counter[str] = Counter()
+    held = Halves(lambda note: counts.update([note]))
+    usage, broken = Usage(1, 2, None, None, None, {}), broken_call(0)
+    out: list[Event] = [ToolCallDelta(0, "a" + HIGH), ToolCallDelta(1, "b" + HIGH), usage, broken]
+    held.mend(out, 0)
+    assert out == [
+        ToolCallDelta(0, "a"), ToolCallDelta(1, "b"), usage, ToolCallDelta(0, "\ufffd"), broken,
+    ]  # fmt: skip
+    later: list[Event] = [broken_call(0), ToolCallDelta(1, LOW)]
+    held.mend(later, 0)
+    assert later == [broken_call(0), ToolCallDelta(1, GRIN)]
+    assert counts == {"wire.half_character": 1, "wire.split_character": 1}
+    held.flush(later)
+    assert len(later) == 2
+
+
+def broken_call(number: int) -> BrokenToolCall:
+    origin = Provenance("natural", "A", "id", "stated", "anthropic", None)
+    return BrokenToolCall(number, "A", "f", "a", "conflict", "", "function", "client", 0, origin)

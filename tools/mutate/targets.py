@@ -265,6 +265,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "streamnorm/providers/openai_responses/texts.py", "Texts.told", "always: not self._marks",
     ): "the same, made anew",
     (
+        "streamnorm/providers/openai_responses/texts.py", "Texts._told_astray", "always: missing",
+    ): _SHORTCUT,
+    (
         _INTERACTIONS, "InteractionsParser",
         "without: CALL_TEXTS 'delta.arguments'",
     ): "a fragment without it is neither text nor an object, which is a loss as well",

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import BEGUN_LATE, OPEN, Call, Evidence, Kind, State
+from ...core.calls import BEGUN_LATE, OPEN, UNPLACED, Call, Evidence, Kind, State
 from ...core.parser import (
     UNREADABLE,
     Decode,
@@ -414,6 +414,7 @@ class AnthropicParser(Parser):
         id, name = first_text(block.get("id")), first_text(block.get("name"))
         given = block.get("input")
         held = self._blocks.get(index) or self._before.pop(index, None)
+        unplaced = index is None and held is not None and held.state < State.CLOSED
         if held is not None and self.calls.restarts(held, id, name, out):
             self._blocks[index] = held
             return self._give(held, given, raw)
@@ -426,6 +427,8 @@ class AnthropicParser(Parser):
         self._give(call, given, raw)
         if self.reason is not None:
             self.calls.taint(call, BEGUN_LATE)
+        if unplaced:
+            self.calls.taint(call, UNPLACED)
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
         if index is not None or not self.calls.lossy:  # one that could not be read is no place

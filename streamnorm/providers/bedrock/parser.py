@@ -22,14 +22,14 @@ from __future__ import annotations
 
 import base64
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import BEGUN_LATE, FUNCTION, Call, Evidence, Kind, State
+from ...core.calls import BEGUN_LATE, FUNCTION, UNPLACED, Call, Evidence, Kind, State
 from ...core.media import Shown
 from ...core.parser import (
     UNREADABLE,
@@ -213,6 +213,7 @@ class Frame(Payload, rename="camel"):
 
 _ID = "toolUse.toolUseId"
 _INPUT = "toolUse.input, JSON text in deltas"
+_START = "contentBlockStart.start.toolUse"
 ITEMS = (
     Item("toolUse", "function", "call", "client", "natural", _ID, _INPUT),
     Item("toolUse/server_tool_use", "server-tool", "call", "provider", "natural", _ID, _INPUT),
@@ -364,6 +365,9 @@ class BedrockParser(Parser):
         for field, handler in FIELDS.items():
             if (said := getattr(p, field)) is not None:
                 handler(self, said, out)
+        if not _says(p):
+            self.scribe.note("wire.no_data", wire_kind="?")
+            self._doubt_growing("an event came without its data")
         if p.generation is not None or p.output_text is not None or p.outputs is not None:
             self._body(p, out)
 
@@ -474,8 +478,15 @@ class BedrockParser(Parser):
         else:
             self._pictures[index] = _Picture(f"image/{format}", [])
 
+    def _may_be_input(
+        self, inside: str, value: bytes = b"null", *, beside: Mapping[str, msgspec.Raw]
+    ) -> bool:
+        """A start says no input: an object there, or the text of one, may be that."""
+        return inside == _START and value.startswith((b"{", b"[", b'"{'))
+
     def _call_start(self, index: int | None, said: ToolUse, out: Out) -> None:
         held = self._tools.get(index)
+        unplaced = index is None and held is not None and held.state < State.CLOSED
         if self.calls.restarts(held, said.use_id, said.name, out):
             return
         if held is not None:
@@ -488,6 +499,8 @@ class BedrockParser(Parser):
             self._tools[index] = call
         if self.reason is not None:
             self.calls.taint(call, BEGUN_LATE)
+        if unplaced:
+            self.calls.taint(call, UNPLACED)
         if kind is SERVER_TOOL:
             call.echo = {"type": said.type}
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from ...core import even
-from ...core.calls import Call, Evidence
+from ...core.calls import UNPLACED, Call, Evidence, State
 from ...core.parser import (
     Decode,
     Failure,
@@ -304,8 +304,8 @@ class CohereParser(Parser):
 
     def calls_named(self, payload: dict[str, Any]) -> list[Call] | None:
         index, kind = payload.get("index"), str(payload.get("type"))
-        if kind.startswith(("content-", "citation-")):
-            return []  # those are counted by themselves
+        if kind.startswith(("content-", "citation-", "tool-plan-")):
+            return []  # those are counted by themselves, or not at all
         if type(index) is not int:
             return None
         return [self._calls[index]] if index in self._calls else []
@@ -331,6 +331,7 @@ class CohereParser(Parser):
         entry = _entry_of(p)
         function = entry.function or Function()
         call = self._calls.get(p.index)
+        unplaced = p.index is None and call is not None and call.state < State.CLOSED
         if call is None or not self.calls.restarts(call, entry.id, function.name, out):
             if call is not None:
                 self.scribe.note("call.index_reused", index=p.index)
@@ -339,6 +340,10 @@ class CohereParser(Parser):
             )
             if p.index is not None or not self.calls.lossy:  # one that cannot be read is no place
                 self._calls[p.index] = call
+            if unplaced:
+                self.calls.taint(call, UNPLACED)
+        if entry.id is None and entry.function is None:
+            self.calls.taint(call, "its start says nothing of it")
         if function.arguments:
             self.calls.append(call, function.arguments, out)
 

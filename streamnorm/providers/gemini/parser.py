@@ -822,6 +822,7 @@ class GeminiParser(Parser):
         if bytes(beside.get("args", Raw())).strip(b"{} \r\n\t") in (b"", b"null"):
             beside = {name: raw for name, raw in beside.items() if name != "args"}
         ends = "partialArgs" in beside and "willContinue" not in beside
+        ends = ends and value != b"null"
         return (complaint.unknown and ends) or super().is_loss(complaint, value, beside)
 
     def _set_aside(self, part: bytes, field: str) -> bytes:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import Call, Evidence, Kind, State
+from ...core.calls import BEGUN_LATE, Call, Evidence, Kind, State
 from ...core.cursor import At
 from ...core.media import Shown
 from ...core.parser import (
@@ -288,6 +288,7 @@ class InteractionsParser(Parser):
         self._event_id: Any = None  # of the last event that has one
         self._before = 0  # how many steps began over a connection before this one, …
         self._ended_here: set[int] = set()  # … and which of them ended over this one
+        self._over = False  # the interaction was said to be completed
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -361,6 +362,8 @@ class InteractionsParser(Parser):
         self._count(p.usage)
         call = self._calls.get(p.index)
         if call is not None:
+            if self._over and call.state < State.CLOSED:
+                self.calls.taint(call, "it went on after the end of its turn")
             self._fill_from_start(call, out)
             if (denial := DENIALS.get(str(p.status))) is not None:
                 self.calls.deny(call, *denial)
@@ -443,6 +446,8 @@ class InteractionsParser(Parser):
         self._calls[index] = call
         if index < 0:
             self.calls.taint(call, "it does not say its place")
+        if self._over:
+            self.calls.taint(call, BEGUN_LATE)
         self._keep_echo(call, step)
         call.given = self._brought(call, step)
 
@@ -478,6 +483,8 @@ class InteractionsParser(Parser):
             if fragment := self.sound(text.encode())[0]:
                 self.calls.append(call, fragment, out)
         elif text.startswith("{"):
+            if delta.type not in CALLS:  # which bring an object each
+                self.scribe.note("args.object", call_id=call.id)
             self._object(call, text, out)
         else:
             self.calls.taint(call, "a fragment of its arguments is neither text nor an object")
@@ -555,6 +562,7 @@ class InteractionsParser(Parser):
             self._failure = _failure(said.errors[0])
         self._hear_status(said.status, said.continuation_token)
         self.reason = self.reason or "other"  # it does not say how
+        self._over = True
 
     def _is_open_call(self, index: int, step: Step) -> bool:
         """Was this a call that began before this connection, and ended over it?"""

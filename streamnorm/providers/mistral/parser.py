@@ -123,6 +123,8 @@ class MistralParser(ChatParser):
             fields = msgspec.structs.asdict(p).items()
             payload = {name: value for name, value in fields if value is not None}
             return self._unheard(payload, b"", "no choices", out)
+        if bare:
+            self._ask_for_choices(p)
         for choice in p.choices or ():
             self._choice(choice.index)
             if choice.delta is not None:

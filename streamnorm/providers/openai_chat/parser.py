@@ -231,6 +231,8 @@ class _Header(msgspec.Struct):
 
 # Sources beside the choices: of a search, of the pictures in it, of what to ask next.
 SOURCES = ("citations", "search_results", "web_search", "images", "related_questions")
+# What a chunk says of whose it is. One that says no more has lost its choices; padding says some.
+_HEAD = {"id", "object", "created", "model", "service_tier", "system_fingerprint", "provider"}
 # What may stand before the choices of every chunk and be skipped, as it says nothing to us.
 _SAYING = {"choices", "usage", "error", "errors", "x_groq", "type", "base_resp", *SOURCES}
 _Envelope = msgspec.defstruct(
@@ -639,6 +641,7 @@ class ChatParser(Parser):
     def _full_chunk(self, p: FullChunk, out: Out) -> None:
         if p.type == "ping":
             self.scribe.note("wire.keepalive")
+        self._ask_for_choices(p)
         errors = [error for error in (p.error, *items_of(p.errors)) if error is not None]
         if errors:
             raise StreamFailed(failure_of(errors[0]))
@@ -677,6 +680,12 @@ class ChatParser(Parser):
         for name in SOURCES:
             self._cite_once(name, getattr(p, name), out)
         self._count(p.usage)
+
+    def _ask_for_choices(self, p: Any) -> None:
+        """Has the chunk nothing to say?"""
+        if all(getattr(p, name) is None for name in p.__struct_fields__ if name not in _HEAD):
+            self.scribe.note("wire.field_odd", where="choices")
+            self._doubt_growing("a chunk came without its choices")
 
     def _hear_status(self, status: dict[str, Any]) -> None:
         """MiniMax says on every chunk how it goes; zero is well."""

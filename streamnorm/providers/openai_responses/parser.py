@@ -513,18 +513,28 @@ class ResponsesParser(Parser):
         self._texts.pieces(index, p.content_index).append(p.delta)
         return p.delta
 
-    def _place_of(self, p: _Placed) -> int | None:
-        """The output index of its item, as that was added; its own where the item is not known."""
-        return self._places.home_of(p.item_id or "", p.output_index)
+    def _place_of(self, p: _Placed, texts: Texts | None = None) -> int | None:
+        return self._home_of(p.item_id or "", p.output_index, texts or self._texts)
+
+    def _home_of(self, item_id: str, index: int | None, texts: Texts) -> int | None:
+        """The output index of an item, as that was added; its own where the item is not known, or is
+        one of another kind and its own is right."""
+        home = self._places.home_of(item_id, index)
+        return index if texts.houses(index) and not texts.houses(home) else home
 
     def _text_said(self, p: _Said, out: Out) -> None:
         """The whole text: only what its pieces did not say is told."""
         part = p.part if isinstance(p.part, dict) else {}
-        if str(part.get("type")) in _THOUGHTS:
+        if str(part.get("type") or self._kind_at(p)) in _THOUGHTS:
             self._thought_said(p, out)
         else:
             said = {"text": p.text, "refusal": p.refusal, **part}
             self._tell_part(said, self._place_of(p), p.content_index, out)
+
+    def _kind_at(self, p: _Said) -> str:
+        """What the item at the place of a part is, where the part does not say what it is."""
+        thought = self._thoughts.houses(p.output_index) and not self._texts.houses(p.output_index)
+        return "reasoning_text" if p.part is not None and thought else ""
 
     def _tell_part(self, part: dict[str, Any], index: int | None, at: Any, out: Out) -> None:
         refusal = first_text(part.get("refusal"))
@@ -545,7 +555,7 @@ class ResponsesParser(Parser):
 
     def _thought_piece(self, p: _Piece, out: Out) -> None:
         text = p.delta.get("text") if isinstance(p.delta, dict) else p.delta
-        index, at = self._place_of(p), _thought_at(p)
+        index, at = self._place_of(p, self._thoughts), _thought_at(p)
         if isinstance(text, str) and text and not self._thoughts.retold(index, at, text):
             self._thoughts.pieces(index, at).append(text)
             out.append(ReasoningDelta(text, index or 0, 0, UNSET, self._agents.get(index)))
@@ -553,7 +563,7 @@ class ResponsesParser(Parser):
     def _thought_said(self, p: _Said, out: Out) -> None:
         part = p.part if isinstance(p.part, dict) else {}
         text = first_text(p.text, part.get("text")) or ""
-        index = self._place_of(p)
+        index = self._place_of(p, self._thoughts)
         if self._is_retold(index):
             return
         if news := self._thoughts.news(index, _thought_at(p), text):
@@ -789,7 +799,8 @@ class ResponsesParser(Parser):
         tool = self._tool_of(item)
         self._speak_of(p, item)
         if tool is None:
-            self._other_item(item, self._places.home_of(id_of(item), p.output_index), out)
+            texts = self._told_in(item if isinstance(item, dict) else {})
+            self._other_item(item, self._home_of(id_of(item), p.output_index, texts), out)
         elif "call" in tool.role:
             index = p.output_index
             call = self._places.of_item(tool.type, item, index, name_of(tool, item))

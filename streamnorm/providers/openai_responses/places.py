@@ -73,7 +73,8 @@ class Places:
 
     def house(self, item_id: str, index: int | None) -> None:
         """An item that is no tool is at this place."""
-        self._homes[item_id] = index
+        if item_id:
+            self._homes[item_id] = index
 
     def home_of(self, item_id: str, index: int | None) -> int | None:
         """The output index of an item, as that was added; this one where the item is not known."""
@@ -188,6 +189,9 @@ class Places:
         self, type_: str, item: dict[str, Any], index: int, name: str | None
     ) -> Call | None:
         """The call that an item of the final response says again, whose order may be another."""
+        own = self._by_item.get((type_, first_text(item.get("id")) or ""))
+        if own is not None and own.wire_id == item["id"] and not item.get("call_id"):
+            return own  # by the only id that it has
         place = index if self._by_output[type_].get(index) is not None else None
         return self.of_item(type_, item, place, name, final=True)
 

@@ -18,7 +18,30 @@ from ...notes import Scribe
 __all__ = ["Texts"]
 
 Part: TypeAlias = tuple[int | None, Any]  # output index, and the part in it
-MOST_STRAYS = 8  # parts without an item that one copy is compared with
+MOST_STRAYS = 8  # parts that one copy is compared with, and stretches of one that are owed
+NEAR = 4096  # how far a piece may be from its place
+
+
+class _Owed:
+    """What a copy told before its pieces came, which may come in any order. What of it has not come yet
+    is held as stretches, so that no text is copied."""
+
+    __slots__ = ("_stretches", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._stretches = [(0, len(text))]
+
+    def takes(self, piece: str) -> bool:
+        """Is this a piece of it that has not come yet? The next one, or one that is out of order."""
+        for n, (start, end) in enumerate(self._stretches):
+            near = min(end, start + len(piece) + NEAR)
+            at = self._text.find(piece, start, near)
+            if at >= 0 and (at == start or len(self._stretches) < MOST_STRAYS):
+                rest = [(start, at), (at + len(piece), end)]
+                self._stretches[n : n + 1] = [(a, b) for a, b in rest if a < b]
+                return True
+        return False
 
 
 class Texts:
@@ -31,12 +54,16 @@ class Texts:
         self._outputs: dict[int | None, set[Any]] = {}  # the parts that have text, by output index
         self._homes: set[int | None] = set()  # where there is an item of this kind
         self._strays: dict[Part, None] = {}  # parts with text where there is none
-        self._owed: dict[Part, str] = {}  # what a copy told before its pieces came
+        self._owed: dict[Part, _Owed] = {}
         self._marks: set[tuple[int, int]] = set()  # of all that was told, in the end
 
     def house(self, index: int | None) -> None:
         """There is an item of this kind at this place."""
         self._homes.add(index)
+
+    def houses(self, index: int | None) -> bool:
+        """Is there an item of this kind at this place?"""
+        return index in self._homes
 
     def pieces(self, index: int | None, at: Any) -> list[str]:
         """The pieces of a part, to be added to."""
@@ -49,10 +76,9 @@ class Texts:
     def retold(self, index: int | None, at: Any, text: str) -> bool:
         """Was this piece told already, by a copy that came before it?"""
         owed = self._owed.get((index, at or 0))
-        if not owed or not owed.startswith(text):
+        if owed is None or not text or not owed.takes(text):
             return False
         self._scribe.note("wire.text_mismatch")
-        self._owed[index, at or 0] = owed[len(text) :]
         return True
 
     def news(self, index: int | None, at: Any, text: str) -> str:
@@ -74,7 +100,8 @@ class Texts:
         self._strays.pop(part, None)
         self._done[part] = _mark(text)
         missing = text[len(told) :]
-        self._owed[part] = missing = missing[self._told_astray(part, missing) :]
+        missing = missing[self._told_astray(part, missing) :]
+        self._owed[part] = _Owed(missing)
         return missing
 
     def _is_of_a_sibling(self, part: Part, text: str) -> bool:
