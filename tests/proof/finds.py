@@ -631,6 +631,10 @@ FINDS: dict[str, Find] = {
         "openai_responses",
         (event("custom_tool_call_input.done", input="one"),
          item("done", "custom_tool_call", call_id="A", name="pay", input="two"), over())),
+    "a copy of a text that is an object, and then one that is a text": (
+        "openai_responses",
+        (event("custom_tool_call_input.done", input={"text": "x"}),
+         item("done", "custom_tool_call", call_id="A", name="pay", input="two"), over())),
     "two copies that differ, with a hole between them": (
         "openai_responses",
         numbered({11: event("code_interpreter_call_code.done", code="one"),
@@ -913,6 +917,11 @@ FINDS: dict[str, Find] = {
         "dashscope",
         (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
          generated(named(WHOLE), finish="length"))),
+    "dashscope: the id and the text of a call in another place, whose own is taken": (
+        "dashscope",
+        (generated(named(WHOLE, "play", index=1)),
+         *(generated(named(WHOLE), named('{"n":1}', "find", "B", 1), finish=finish)
+           for finish in ("null", "tool_calls")))),
     "dashscope: a call whose place is taken by one that was there before": (
         "dashscope",
         (generated(named("", id="A")), generated(named(WHOLE, "play", "B")),
