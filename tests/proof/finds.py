@@ -853,6 +853,9 @@ FINDS: dict[str, Find] = {
         (called(name="pay", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
          called("STOP", name="pay"))),
+    "bytes that are no UTF-8 in a text of another choice": (
+        "openai_chat",
+        (chat(named(WHOLE)), b'data: {"id":"\xb3","choices":[{"index":1,"delta":{"content":"so"}}]}\n\n', DONE)),
     "gemini: bytes that are no UTF-8 in the counts beside the end of a call": (
         "gemini",
         (called(name="pay", willContinue=True),
@@ -1298,6 +1301,13 @@ LOSSES: dict[str, Find] = {
         ({"type": "tool.execution.delta", "id": "e2", "name": "web_search", "arguments": '{"q":1}'},
          conversed("tool.execution.started", name="web_search", arguments=""),
          conversed("tool.execution.done", name="web_search"), RESPONSE_OVER)),
+    **{
+        f"{wire}: text behind arguments that are {said}": (wire, (*say(said), *end))
+        for said in ({}, {"to": "me"})
+        for wire, say, end in (
+            ("openai_chat", lambda x: (chat(named(x)), chat(entry("\n "))), (chat(finish="stop"), DONE)),
+            ("mistral_conversations", lambda x: (entry_piece(x), entry_piece("\n ")), (RESPONSE_OVER,)))
+    },
     "conversations: a piece without its text": (
         "mistral_conversations",
         (entry_piece('{"n":1'), entry_piece(None), entry_piece("}"), RESPONSE_OVER)),

@@ -35,6 +35,25 @@ def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other()
     assert told == [("pay", "conflict!"), ("pay", WHOLE)]
 
 
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ({"input": None, "new": '{"n":'}, "conflict!"),
+        ({"input": None, "new": ["n"]}, "conflict!"),
+        ({"input": {}, "new": '{"n":'}, WHOLE),
+        ({"input": None, "new": "n"}, WHOLE),
+        ({"input": None, "caller": {"type": "direct"}}, WHOLE),
+    ],
+)
+def test_an_input_that_may_stand_elsewhere_in_its_start_makes_its_pieces_doubtful(start, told):
+    assert calls_in(heard(a_start(**start), a_delta(WHOLE), a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+@pytest.mark.parametrize(("new", "told"), [("n", ""), ("{", "conflict!"), (["n"], "conflict!")])
+def test_a_field_that_can_be_no_input_takes_nothing_from_a_call_without_any(new, told):
+    assert calls_in(heard(a_start(new=new), a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
 @pytest.mark.parametrize(("again", "more"), [({"n": 1}, []), ({"n": 2}, [("pay", "conflict!")])])
 def test_a_told_call_that_begins_again_with_its_input_is_a_copy_if_it_says_the_same(again, more):
     first, second = a_start(input={"n": 1}), a_start(input=again)

@@ -487,6 +487,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._compare", "always: self.mended"): _NO_HALVES,
+    (_ENTRIES, "Choice._ordinal", "never: entry.index is None"): _TYPES,
     (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,
