@@ -657,3 +657,23 @@ def test_text_of_a_text_tool_is_lost_under_another_name_and_not_beside_something
     body = OPENED + Chat.delta({"tool_calls": [tool]})
     body += Chat.delta({"tool_calls": [{"index": 1, **entry}]}) + CLOSING
     assert fate(heard("openai_chat", body)[0])[0] == fates
+
+
+@pytest.mark.parametrize(
+    ("said", "passed_on"),
+    [
+        ({"object": "chat.completion.chunk", "model": "m"}, []),
+        (
+            {"object": "new", "model": "m", "created": 5},
+            [{"object": "new", "model": "m", "created": 5}],
+        ),
+        ({"id": "x", "type": None}, [{"id": "x"}]),
+    ],
+)
+def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_what_it_says(
+    said, passed_on
+):
+    body = Chat.call(0, "a", "pay", PAY) + sse(said) + Chat.end()
+    events, _ = heard("mistral", body)
+    assert fate(events)[0] == [{"n": 1}]
+    assert [e.payload for e in events if e.kind == "unrecognized"] == passed_on

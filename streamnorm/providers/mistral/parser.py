@@ -119,10 +119,10 @@ class MistralParser(ChatParser):
         refused = bare and p.message is not None
         if p.error is not None or p.object == "error" or p.detail is not None or refused:
             self._error(p)
-        if bare and not self.means(p):
+        if bare and not self.means(p):  # the long way asks what may be lost
             fields = msgspec.structs.asdict(p).items()
-            payload = {name: value for name, value in fields if value is not None}
-            return self._unheard(payload, b"", "no choices", out)
+            said = {name: value for name, value in fields if value is not None}
+            return self.hear(msgspec.json.encode(said), "", out)
         for choice in p.choices or ():
             self._choice(choice.index)
             if choice.delta is not None:
