@@ -853,6 +853,22 @@ FINDS: dict[str, Find] = {
         (called(name="pay", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
          called("STOP", name="pay"))),
+    **{
+        f"{wire}: bytes that are no UTF-8 in the start of another call": (
+            wire,
+            (begun, say(entry('x"}')), say(named(WHOLE, index=1)), say(finish="tool_calls"), *end))
+        for wire, say, end, begun in (
+            ("openai_chat", chat, (DONE,),
+             b'data: {"choices":[{"index":0,"delta":{"role":"\xff","tool_calls":[{"index":0,"id":"B",'
+             b'"function":{"name":"find","arguments":""}}]}}]}\n\n'),
+            ("dashscope", generated, (),
+             b'data: {"output":{"choices":[{"message":{"role":"\xff","tool_calls":[{"index":0,"id":"B",'
+             b'"function":{"name":"find","arguments":""}}]}}]}}\n\n'))
+    },
+    "claude code: a copy whose name is no text, where all pieces were lost": (
+        "claude_code",
+        (told_event(start()), said_line(tool_use(name=5, input={"to": "me"})), told_event(reason()),
+         told_event(END))),
     "bytes that are no UTF-8 in a text of another choice": (
         "openai_chat",
         (chat(named(WHOLE)), b'data: {"id":"\xb3","choices":[{"index":1,"delta":{"content":"so"}}]}\n\n', DONE)),

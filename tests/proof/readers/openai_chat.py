@@ -92,9 +92,10 @@ def taint_named(choices: dict[int, Choice], rough: Any) -> None:
     if places is None:
         return taint(choices, None)
     for number, index in places:
-        held = choices.get(number)
-        if held is not None:
-            held.taint(index)
+        choice = choices.setdefault(number, Choice(number))
+        if index is not None and index not in choice.by_index:
+            choice.begin_unread(index)
+        choice.taint(index)
     return None
 
 
@@ -132,6 +133,11 @@ class Choice:
         for call in self.calls:
             if not call.state.get("told") and (index is None or call is held):
                 call.tainted = True
+
+    def begin_unread(self, index: int) -> None:
+        """A call that cannot be read begins here: what follows in its place is of it, and of no other."""
+        self.by_index[index] = Open(None, "?", choice=self.number, tainted=True)
+        self.calls.append(self.by_index[index])
 
     def hear(self, delta: Any) -> None:
         if delta is None:
