@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm.events import Failed
+from streamnorm.events import BrokenToolCall, Failed
 from tests.conftest import sse, text_of, traced
 from tests.providers.test_evidence_wires import (
     A_CLOSE,
@@ -61,6 +61,11 @@ def test_a_field_that_can_be_no_input_takes_nothing_from_a_call_without_any(new,
 def test_a_call_that_begins_again_before_it_is_closed_says_the_same_input(again, told):
     starts = a_start(input={"n": 1}), a_start(input=again)
     assert calls_in(heard(*starts, a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+def test_a_start_without_its_input_takes_nothing_from_what_was_heard_of_the_broken_call():
+    events = heard(a_start(input={"n": 1}), a_start(), a_stop(), *A_CLOSE)
+    assert [e.raw for e in events if isinstance(e, BrokenToolCall)] == ['{"n": 1}']
 
 
 @pytest.mark.parametrize(("again", "more"), [({"n": 1}, []), ({"n": 2}, [("pay", "conflict!")])])

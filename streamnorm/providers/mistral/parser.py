@@ -16,6 +16,7 @@ import msgspec
 from ...core.parser import Decode, Handler, Payload, StreamFailed, count
 from ...core.row import Item
 from ...events import Echo, Event, FinishReason, TextDelta, Usage
+from ...text.written import json_bytes
 from ..openai_chat.entries import Entry
 from ..openai_chat.parser import ChatParser, failure_of
 
@@ -122,7 +123,7 @@ class MistralParser(ChatParser):
         if bare and not self.means(p):  # the long way asks what may be lost
             fields = msgspec.structs.asdict(p).items()
             said = {name: value for name, value in fields if value is not None}
-            return self.hear(msgspec.json.encode(said), "", out)
+            return self.hear(json_bytes(said), "", out)
         for choice in p.choices or ():
             self._choice(choice.index)
             if choice.delta is not None:
