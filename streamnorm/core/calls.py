@@ -766,6 +766,7 @@ class Calls:
         if _is_placeholder(call):
             self._scribe.note("args.placeholder", call_id=call.id)
             self.replace(call, "")
+            call.objects = 0
         return text
 
     def _compare(self, call: Call, text: str, out: Out) -> None:
@@ -906,6 +907,8 @@ class Calls:
             return call.denied
         if call.renamed or self._began_otherwise(call):
             return "conflict", "its name changed after it had begun: it may be two calls"
+        if call.objects not in (0, len(call.fragments)):
+            return "conflict", "text came behind an object of its arguments"
         if self.mended and has_half(join(call.raw)):
             return "conflict", "half of a character of its arguments never came"
         if call.rival is not None:

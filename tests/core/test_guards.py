@@ -290,6 +290,15 @@ def test_a_call_said_all_at_once_and_again_is_one_call():
     assert (told(desk), desk.notes) == ([("first", "whole")], {"call.start_repeated": 1})
 
 
+def test_a_text_said_all_at_once_is_not_the_same_as_none():
+    """Of arguments that are JSON an empty object is."""
+    desk = Desk()
+    whole(desk, "", kind=CUSTOM)
+    whole(desk, "{}", kind=CUSTOM)
+    desk.end_turn("stop")
+    assert [e.arguments for e in desk.ended()] == [{"input": "{}"}, {"input": ""}]
+
+
 @pytest.mark.parametrize(
     "other", [{"name": "g"}, {"text": '{"a":2}'}, {"kind": Kind("server-tool", "provider")}]
 )
@@ -976,6 +985,26 @@ def test_an_object_that_text_follows_is_not_whole():
     assert desk.calls.is_whole(call)
     desk.append(call, "x")
     assert not desk.calls.is_whole(call)
+
+
+@pytest.mark.parametrize("objects", [("{}",), (WHOLE,), (WHOLE, '{"b":2}')])
+def test_text_behind_objects_that_says_nothing_breaks_their_call_all_the_same(objects):
+    desk, call = opened(closes=False)
+    for text in objects:
+        desk.merge_object(call, text)
+    desk.append(call, "\n ")
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "conflict")]
+
+
+def test_an_empty_object_in_place_of_text_is_a_placeholder_for_its_pieces():
+    desk, call = opened(closes=False)
+    desk.merge_object(call, "{}")
+    desk.extend(call, '{"a":')
+    assert not desk.calls.is_whole(call)
+    desk.extend(call, "1}")
+    desk.end_turn("stop")
+    assert (told(desk), desk.last().arguments) == ([("a", "whole")], {"a": 1})
 
 
 @pytest.mark.parametrize(

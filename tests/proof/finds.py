@@ -638,6 +638,10 @@ FINDS: dict[str, Find] = {
         "openai_responses",
         (event("custom_tool_call_input.done", input="one"),
          item("done", "custom_tool_call", call_id="A", name="pay", input="two"), over())),
+    "a copy of a text that is an object, and then one that is a text": (
+        "openai_responses",
+        (event("custom_tool_call_input.done", input={"text": "x"}),
+         item("done", "custom_tool_call", call_id="A", name="pay", input="two"), over())),
     "two copies that differ, with a hole between them": (
         "openai_responses",
         numbered({11: event("code_interpreter_call_code.done", code="one"),
@@ -856,6 +860,25 @@ FINDS: dict[str, Find] = {
         (called(name="pay", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
          called("STOP", name="pay"))),
+    **{
+        f"{wire}: bytes that are no UTF-8 in the start of another call": (
+            wire,
+            (begun, say(entry('x"}')), say(named(WHOLE, index=1)), say(finish="tool_calls"), *end))
+        for wire, say, end, begun in (
+            ("openai_chat", chat, (DONE,),
+             b'data: {"choices":[{"index":0,"delta":{"role":"\xff","tool_calls":[{"index":0,"id":"B",'
+             b'"function":{"name":"find","arguments":""}}]}}]}\n\n'),
+            ("dashscope", generated, (),
+             b'data: {"output":{"choices":[{"message":{"role":"\xff","tool_calls":[{"index":0,"id":"B",'
+             b'"function":{"name":"find","arguments":""}}]}}]}}\n\n'))
+    },
+    "claude code: a copy whose name is no text, where all pieces were lost": (
+        "claude_code",
+        (told_event(start()), said_line(tool_use(name=5, input={"to": "me"})), told_event(reason()),
+         told_event(END))),
+    "bytes that are no UTF-8 in a text of another choice": (
+        "openai_chat",
+        (chat(named(WHOLE)), b'data: {"id":"\xb3","choices":[{"index":1,"delta":{"content":"so"}}]}\n\n', DONE)),
     "gemini: bytes that are no UTF-8 in the counts beside the end of a call": (
         "gemini",
         (called(name="pay", willContinue=True),
@@ -920,6 +943,11 @@ FINDS: dict[str, Find] = {
         "dashscope",
         (generated(named(WHOLE, index=3), finish="length"), generated(named('{"to":'), finish="length"),
          generated(named(WHOLE), finish="length"))),
+    "dashscope: the id and the text of a call in another place, whose own is taken": (
+        "dashscope",
+        (generated(named(WHOLE, "play", index=1)),
+         *(generated(named(WHOLE), named('{"n":1}', "find", "B", 1), finish=finish)
+           for finish in ("null", "tool_calls")))),
     "dashscope: a call whose place is taken by one that was there before": (
         "dashscope",
         (generated(named("", id="A")), generated(named(WHOLE, "play", "B")),
@@ -1360,6 +1388,13 @@ LOSSES: dict[str, Find] = {
         ({"type": "tool.execution.delta", "id": "e2", "name": "web_search", "arguments": '{"q":1}'},
          conversed("tool.execution.started", name="web_search", arguments=""),
          conversed("tool.execution.done", name="web_search"), RESPONSE_OVER)),
+    **{
+        f"{wire}: text behind arguments that are {said}": (wire, (*say(said), *end))
+        for said in ({}, {"to": "me"})
+        for wire, say, end in (
+            ("openai_chat", lambda x: (chat(named(x)), chat(entry("\n "))), (chat(finish="stop"), DONE)),
+            ("mistral_conversations", lambda x: (entry_piece(x), entry_piece("\n ")), (RESPONSE_OVER,)))
+    },
     "conversations: a piece without its text": (
         "mistral_conversations",
         (entry_piece('{"n":1'), entry_piece(None), entry_piece("}"), RESPONSE_OVER)),

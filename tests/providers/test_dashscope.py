@@ -299,6 +299,13 @@ def test_the_id_of_a_call_in_another_place_is_not_told_a_second_time():
     assert sum(isinstance(e, ToolCall) for e in events) == 1
 
 
+def test_of_a_call_that_is_said_in_two_places_nobody_knows_which_is_meant():
+    one, other = call('{"a": 1}', index=1), call('{"a": 1}', index=0)
+    events = told(said(content="", tool_calls=one), said("tool_calls", tool_calls=other))
+    assert not [e for e in events if isinstance(e, ToolCall)]
+    assert [e.reason for e in events if isinstance(e, BrokenToolCall)] == ["conflict", "conflict"]
+
+
 # --- the numbers of events ------------------------------------------------------------------------
 
 

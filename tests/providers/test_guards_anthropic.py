@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm.events import Failed
+from streamnorm.events import BrokenToolCall, Failed
 from tests.conftest import sse, text_of, traced
 from tests.providers.test_evidence_wires import (
     A_CLOSE,
@@ -31,8 +31,41 @@ def test_a_delta_that_cannot_be_read_is_of_the_call_without_an_index_if_it_has_n
 
 def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other():
     first, again = a_start(input={"n": 1}), a_start(1)
-    told = calls_in(heard(first, again, a_delta(WHOLE, 1), a_stop(), a_stop(1), *A_CLOSE))
+    pieces = a_delta(WHOLE[:3], 1), a_stop(), a_delta(WHOLE[3:], 1)
+    told = calls_in(heard(first, again, *pieces, a_stop(1), *A_CLOSE))
     assert told == [("pay", "conflict!"), ("pay", WHOLE)]
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ({"input": None, "new": '{"n":'}, "conflict!"),
+        ({"input": None, "new": ["n"]}, "conflict!"),
+        ({"input": {}, "new": '{"n":'}, WHOLE),
+        ({"input": None, "new": "n"}, WHOLE),
+        ({"input": None, "caller": {"type": "direct"}}, WHOLE),
+    ],
+)
+def test_an_input_that_may_stand_elsewhere_in_its_start_makes_its_pieces_doubtful(start, told):
+    assert calls_in(heard(a_start(**start), a_delta(WHOLE), a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+@pytest.mark.parametrize(
+    ("new", "told"), [(7, ""), ("n", ""), ("{", "conflict!"), (["n"], "conflict!")]
+)
+def test_a_field_that_can_be_no_input_takes_nothing_from_a_call_without_any(new, told):
+    assert calls_in(heard(a_start(new=new), a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+@pytest.mark.parametrize(("again", "told"), [({"n": 1}, '{"n": 1}'), ({"n": 2}, "conflict!")])
+def test_a_call_that_begins_again_before_it_is_closed_says_the_same_input(again, told):
+    starts = a_start(input={"n": 1}), a_start(input=again)
+    assert calls_in(heard(*starts, a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+def test_a_start_without_its_input_takes_nothing_from_what_was_heard_of_the_broken_call():
+    events = heard(a_start(input={"n": 1}), a_start(), a_stop(), *A_CLOSE)
+    assert [e.raw for e in events if isinstance(e, BrokenToolCall)] == ['{"n": 1}']
 
 
 @pytest.mark.parametrize(("again", "more"), [({"n": 1}, []), ({"n": 2}, [("pay", "conflict!")])])
@@ -149,3 +182,11 @@ def test_a_call_is_broken_and_no_more_by_such_characters_in_its_start(input: byt
     odd = started(b'{"type":"tool_use","id":"a","name":"f","input":%s}' % input)
     later = (a_start(1), a_delta(WHOLE, 1), a_stop(1))
     assert said(odd, a_stop(), *later, *A_CLOSE) == [("pay", WHOLE), ("f", ends)]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [("text", "conflict!"), (-5, WHOLE), (True, WHOLE), ({"a": 1}, WHOLE)]
+)
+def test_a_text_where_a_name_leads_to_the_text_of_a_call_was_moved_there(value, told):
+    pieces = a_delta(WHOLE[:3]), {"type": "ping", "delta": value}, a_delta(WHOLE[3:])
+    assert calls_in(heard(a_start(), *pieces, a_stop(), *A_CLOSE)) == [("pay", told)]

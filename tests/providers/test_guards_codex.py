@@ -196,3 +196,9 @@ def test_an_item_of_another_type_under_the_id_of_one_without_a_name_breaks_it():
 def test_the_end_of_a_turn_is_not_that_of_a_call_from_the_turn_before_it():
     started = item("started", "command_execution", command="ls")
     assert in_short(BEGIN, started, BEGIN, END) == ([], ["conflict"])
+
+
+@pytest.mark.parametrize("command", [{}, {"command": 5}])
+def test_a_copy_that_does_not_say_the_input_either_takes_no_doubt_away(command):
+    line = item("completed", "command_execution", **command, exit_code=0)
+    assert [b.reason for b in broken_of(one([BEGIN, line, line, END]))] == ["conflict"]

@@ -85,3 +85,11 @@ def test_bytes_that_were_replaced_in_one_call_are_not_missing_in_the_next_of_its
     body = b"".join(json.dumps(p).encode() + b"\n" for p in (o_line(*calls), O_END))
     events, _ = traced("ollama", body.replace(b"?", b"\xff"))
     assert fate(events)[0] == [{"to": "me"}, "conflict"]
+
+
+@pytest.mark.parametrize("place", ["message", "line"])
+@pytest.mark.parametrize(("new", "told"), [("text", ["conflict"]), (7, [{"n": 1}])])
+def test_a_text_beside_a_function_that_is_missing_may_be_of_another_call(place, new, told):
+    calls = [o_call({"n": 1}), {"new": new}]
+    line = o_line(*calls) if place == "message" else {"tool_calls": calls, "done": False}
+    assert fate(heard(line, O_END))[0][:1] == told

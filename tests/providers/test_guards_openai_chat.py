@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Normalizer
-from streamnorm.events import Failed, ToolCallStart
+from streamnorm.events import BrokenToolCall, Failed, ToolCall, ToolCallStart
 from tests.conftest import Chat, run, sse, text_of
 from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
 
@@ -311,6 +311,55 @@ def test_an_executed_tool_whose_arguments_are_no_text_is_not_told_without_them()
 # --- Mistral --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("rare", [{}, RARE])
+@pytest.mark.parametrize(
+    ("first", "rest", "fates"),
+    [('{"n":', "1}", [{"n": 1}, {"n": 1}]), ("{}", '{"n":1}', ["conflict", {"n": 1}])],
+)
+def test_what_was_whole_before_the_word_beside_a_piece_of_another_is_over(rare, first, rest, fates):
+    other = {"index": 1, "id": "b", "function": {"name": "pay", "arguments": PAY}}
+    body = Chat.call(0, "a", "pay", first) + Chat.delta(
+        {"tool_calls": [other], **rare}, "tool_calls"
+    )
+    body += Chat.delta({"tool_calls": [{"index": 0, "function": {"arguments": rest}}]})
+    events, _ = heard("openai_chat", body + Chat.end())
+    calls = sorted(
+        (e for e in events if isinstance(e, ToolCall | BrokenToolCall)), key=lambda e: e.call
+    )
+    assert [getattr(e, "arguments", None) or e.reason for e in calls] == fates
+
+
+@pytest.mark.parametrize(
+    ("between", "fates"),
+    [
+        ({}, ["conflict"]),
+        ({"id": "a"}, [{"n": 1}]),
+        ({"function": {"name": "pay"}}, [{"n": 1}]),
+        ({"extra_content": {"signature": "s"}}, [{"n": 1}]),
+    ],
+)
+def test_a_piece_in_the_midst_of_a_text_says_its_id_its_name_or_what_goes_back(between, fates):
+    body = Chat.call(0, "a", "pay", '{"n":')
+    for entry in (between, {"function": {"arguments": "1}"}}):
+        body += Chat.delta({"tool_calls": [{"index": 0, **entry}]})
+    assert fate(heard("openai_chat", body + Chat.end())[0])[0] == fates
+
+
+@pytest.mark.parametrize(
+    ("said", "again", "fates"),
+    [
+        ("function", {}, ["conflict"]),
+        ("function", {"function": {}}, [{}]),
+        ("custom", {"custom": {}}, [{"input": ""}]),
+    ],
+)
+def test_a_piece_without_a_function_has_lost_the_arguments_of_an_empty_call(said, again, fates):
+    text = {"function": "arguments", "custom": "input"}[said]
+    entry = {"index": 0, "id": "a", said: {"name": "pay", text: ""}}
+    body = b"".join(Chat.delta({"tool_calls": [e]}) for e in (entry, {"index": 0, **again}))
+    assert fate(heard("openai_chat", body + Chat.end())[0])[0] == fates
+
+
 @pytest.mark.parametrize("new", [{}, {"new": 1}])  # a field that we do not know changes nothing
 @pytest.mark.parametrize(
     ("said", "code"),
@@ -608,3 +657,23 @@ def test_text_of_a_text_tool_is_lost_under_another_name_and_not_beside_something
     body = OPENED + Chat.delta({"tool_calls": [tool]})
     body += Chat.delta({"tool_calls": [{"index": 1, **entry}]}) + CLOSING
     assert fate(heard("openai_chat", body)[0])[0] == fates
+
+
+@pytest.mark.parametrize(
+    ("said", "passed_on"),
+    [
+        ({"object": "chat.completion.chunk", "model": "m"}, []),
+        (
+            {"object": "new", "model": "m", "created": 5},
+            [{"object": "new", "model": "m", "created": 5}],
+        ),
+        ({"id": "x", "type": None}, [{"id": "x"}]),
+    ],
+)
+def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_what_it_says(
+    said, passed_on
+):
+    body = Chat.call(0, "a", "pay", PAY) + sse(said) + Chat.end()
+    events, _ = heard("mistral", body)
+    assert fate(events)[0] == [{"n": 1}]
+    assert [e.payload for e in events if e.kind == "unrecognized"] == passed_on

@@ -93,3 +93,8 @@ def test_a_poorer_last_frame_of_gemini_takes_nothing_back(first, last, told, fin
     body += Gemini.text("b", finish=finish, usageMetadata=last)
     body += b"" if finish else Gemini.text("", finish="STOP")
     assert usage_of("gemini", body) == told
+
+
+def test_a_count_that_is_true_is_none():
+    usage = {"prompt_tokens": True, "completion_tokens": 5}
+    assert usage_of("openai_chat", beside(**usage) + Chat.end())[:2] == (None, 5)

@@ -131,8 +131,10 @@ def test_json_for_people_has_spaces_and_halves_as_they_are(value):
     assert json_spaced(value) == json.dumps(value, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("write", [json_ascii, json_spaced])
-@pytest.mark.parametrize(("value", "error"), [([math.nan], ValueError), ([object()], TypeError)])
+@pytest.mark.parametrize("write", [json_ascii, json_spaced, safe_json])
+@pytest.mark.parametrize(
+    ("value", "error"), [(math.nan, ValueError), ([math.nan], ValueError), ([object()], TypeError)]
+)
 def test_the_other_forms_refuse_the_same(write, value, error):
     with pytest.raises(error):
         write(value)
@@ -153,7 +155,9 @@ def test_safe_json_writes_escapes_for_what_html_and_scripts_would_take_for_their
 @pytest.mark.parametrize("char", ["<", ">", "&", "\u2028", "\u2029"])
 def test_each_character_that_a_page_would_take_for_its_own_is_escaped_alone(char):
     """Most lines have none of them and are only looked at, so each must be looked for."""
-    assert made_safe(f'"a{char}b"'.encode()) == f'"a\\u{ord(char):04x}b"'.encode()
+    escaped = f'"a\\u{ord(char):04x}b"'.encode()
+    assert made_safe(f'"a{char}b"'.encode()) == escaped
+    assert safe_json(f"a{char}b") == escaped
 
 
 ANY_TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(

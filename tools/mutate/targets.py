@@ -211,6 +211,8 @@ _OPENING = "streamnorm/opening.py"
 _INTERACTIONS = "streamnorm/providers/gemini_interactions/parser.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _RESPONSES_PARSER = "streamnorm/providers/openai_responses/parser.py"
+_MISTRAL = "streamnorm/providers/mistral/parser.py"
+_TEXTS = "streamnorm/providers/openai_responses/texts.py"
 _PIPE = "streamnorm/normalizer.py"
 _CANONICAL = "streamnorm/text/canonical.py"
 _WRITTEN = "streamnorm/text/written.py"
@@ -490,6 +492,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,
     (_CALLS, "Calls.hear", "always: self.mended"): _NO_HALVES,
+    (_CALLS, "Calls._compare", "always: self.mended"): _NO_HALVES,
+    (_RESPONSES_PARSER, "ResponsesParser._call_of", "always: p.call_id is not None"): _SHORTCUT,
+    (_TEXTS, "Texts._told_astray", "always: missing"): _SHORTCUT,
+    (_MISTRAL, "MistralParser._payload", "without: and bare #2"): _SHORTCUT,
+    (_WRITTEN, "safe_json", "always: line.rfind(b'null') >= 0"): _SHORTCUT,
+    (
+        _WRITTEN, "safe_json",
+        "always: _LESS in line or _MORE in line or _AND in line or (_LEAD in line)",
+    ): _SHORTCUT,
+    (_ENTRIES, "Choice._ordinal", "never: entry.index is None"): _TYPES,
     (_CALLS, "Calls.extend", "never: call.state is OPEN"): _SHORTCUT,
     (_CALLS, "Calls.whole", "without: or not id"): _TYPES,
     (_CALLS, "Calls.whole", "without: or not name"): _TYPES,

@@ -471,7 +471,7 @@ class AnthropicParser(Parser):
             return
         if self.calls.has_text(call):
             self.scribe.note("args.replaced", call_id=call.id)
-        elif call.state is not State.OVER or call.retold is not None:
+        else:
             self.calls.append(call, given, out)
 
     def _message_delta(self, p: MessageDelta, out: Out) -> None:

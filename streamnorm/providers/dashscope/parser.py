@@ -235,7 +235,7 @@ class DashScopeParser(ChatParser):
             self._hear_calls(number, message.tool_calls, out)
 
     def _hear_calls(self, number: int, entries: list[FullEntry], out: Out) -> None:
-        choice, indexes = self._choice(number), list[int]()
+        choice, indexes, doubted = self._choice(number), list[int](), list[Call | None]()
         for entry in entries if not self.even_objects else ():
             function = entry.function
             if entry.index is None or function is None:
@@ -243,9 +243,10 @@ class DashScopeParser(ChatParser):
             id, name, text = said(entry.id), said(function.name), function.arguments or ""
             place, named = (number, entry.index), bool(id or name)
             function.arguments = self._arguments.news(place, id, text, named=named)
-            if function.arguments is None or self._is_elsewhere(choice, id, entry.index):
+            elsewhere = self._elsewhere(choice, id, entry.index)
+            if function.arguments is None or elsewhere is not None:
                 indexes.append(entry.index)
-        doubted = [choice.by_index.get(index) for index in indexes]
+                doubted += [choice.by_index.get(entry.index), elsewhere]
         choice.hear(entries, out, objects=self.even_objects)
         for call in (*doubted, *(choice.by_index.get(index) for index in indexes)):
             if call is not None:
@@ -256,10 +257,10 @@ class DashScopeParser(ChatParser):
             ):  # a piece that begins as what came before it is a piece all the same
                 self.calls.as_pieces(call)
 
-    def _is_elsewhere(self, choice: Choice, id: str | None, index: int) -> bool:
-        """Is this the id of a call in another place? Then nobody can say which of both is meant."""
+    def _elsewhere(self, choice: Choice, id: str | None, index: int) -> Call | None:
+        """The call in another place that has this id: then nobody can say which of both is meant."""
         known = self.calls.by_id(choice.number, id or "")
-        return known not in (None, choice.by_index.get(index))
+        return None if known is choice.by_index.get(index) else known
 
     def _say(self, number: int, thought: str, text: str, out: Out, *, last: bool = False) -> None:
         for place, new in (((ReasoningDelta, number), thought), ((TextDelta, number), text)):

@@ -16,6 +16,7 @@ import msgspec
 from ...core.parser import Decode, Handler, Payload, StreamFailed, count
 from ...core.row import Item
 from ...events import Echo, Event, FinishReason, TextDelta, Usage
+from ...text.written import json_bytes
 from ..openai_chat.entries import Entry
 from ..openai_chat.parser import ChatParser, failure_of
 
@@ -119,10 +120,10 @@ class MistralParser(ChatParser):
         refused = bare and p.message is not None
         if p.error is not None or p.object == "error" or p.detail is not None or refused:
             self._error(p)
-        if bare and not self.means(p):
+        if bare and not self.means(p):  # the long way asks what may be lost
             fields = msgspec.structs.asdict(p).items()
-            payload = {name: value for name, value in fields if value is not None}
-            return self._unheard(payload, b"", "no choices", out)
+            said = {name: value for name, value in fields if value is not None}
+            return self.hear(json_bytes(said), "", out)
         if bare:
             self._ask_for_choices(p)
         for choice in p.choices or ():

@@ -634,7 +634,7 @@ class ResponsesParser(Parser):
         call = self._call_of(p, text, out)
         if call is None:
             return
-        if p.name and call.wire_id:
+        if call.wire_id:
             self.calls.hear(call, out, name=p.name)
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name

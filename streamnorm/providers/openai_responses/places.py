@@ -134,9 +134,7 @@ class Places:
         ]  # fmt: skip
 
     def _by_call_id(self, call_id: str | None, type_: str) -> Call | None:
-        if not call_id:
-            return None
-        call = self._calls.by_id(0, call_id)
+        call = self._calls.by_id(0, call_id or "")
         return call if call is not None and self._types[call.ordinal] == type_ else None
 
     def _last_open(self, type_: str, index: int | None, *, copy: bool) -> Call | None:

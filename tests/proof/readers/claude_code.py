@@ -125,7 +125,9 @@ class Pieces(Places):
         for call in self.all:
             copies = [] if call.state else self.copies.get(call.id or "", [])
             if copies and all(copy.given == copies[0].given for copy in copies):
-                self.reading.also.append(copies[0].heard(copies[0].given or {}))
+                said = copies[0]
+                said.name = said.name or call.name  # a copy without a name is its text all the same
+                self.reading.also.append(said.heard(said.given or {}))
 
 
 class Agent:

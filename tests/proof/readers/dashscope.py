@@ -16,8 +16,8 @@ from tests.proof.readers.openai_chat import (
     KNOWN,
     NORMAL,
     Choice,
-    places_in,
     taint,
+    taint_named,
 )
 from tests.proof.readers.said import Reading, place_in, said_in
 
@@ -41,7 +41,7 @@ def read(body: bytes) -> Reading:
             break
         listed = parts_of(said)
         if not isinstance(listed, list | None):
-            taint_named(choices, payload.rough)
+            taint_parts(choices, payload.rough)
             continue
         for at, entry in enumerate(listed or ()):
             if not isinstance(entry, dict):
@@ -174,21 +174,14 @@ def parts_of(said: Any) -> Any:
     return output.get("choices") if isinstance(output, dict) else UNREAD
 
 
-def taint_named(choices: dict[int, Choice], rough: Any) -> None:
+def taint_parts(choices: dict[int, Choice], rough: Any) -> None:
     """What is no UTF-8 may still name its calls; else it was of any."""
     listed = parts_of(rough)
     as_chat = {"choices": [
         {"index": 0, **part, "delta": part.get("message")} if isinstance(part, dict) else part
         for part in listed
     ]} if isinstance(listed, list) else None  # fmt: skip
-    places = places_in(as_chat)
-    if places is None:
-        return taint(choices, None)
-    for number, index in places:
-        held = choices[number].by_index.get(index) if number in choices else None
-        if held is not None:
-            held.tainted = True
-    return None
+    taint_named(choices, as_chat)
 
 
 def failure_in(said: Any) -> bool:

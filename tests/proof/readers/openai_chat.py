@@ -92,25 +92,27 @@ def taint_named(choices: dict[int, Choice], rough: Any) -> None:
     if places is None:
         return taint(choices, None)
     for number, index in places:
-        held = choices[number].by_index.get(index) if number in choices else None
-        if held is not None:
-            held.tainted = True
+        choice = choices.setdefault(number, Choice(number))
+        if index is not None and index not in choice.by_index:
+            choice.begin_unread(index)
+        choice.taint(index)
     return None
 
 
-def places_in(rough: Any) -> list[tuple[int, int]] | None:
-    """The choices and indexes of all calls that it names; None if one of them is missing."""
+def places_in(rough: Any) -> list[tuple[int, int | None]] | None:
+    """The choices and indexes of all calls that it names; None for an index: any of its choice. None if
+    it does not say of which choice it is."""
     listed = rough.get("choices") if isinstance(rough, dict) else None
-    places: list[tuple[int, int]] = []
+    places: list[tuple[int, int | None]] = []
     for choice in listed if isinstance(listed, list) else (None,):
-        delta = choice.get("delta") if isinstance(choice, dict) else None
+        number = choice.get("index") if isinstance(choice, dict) else None
+        if not isinstance(number, int):
+            return None
+        delta = choice.get("delta")
         entries = delta.get("tool_calls") if isinstance(delta, dict) else None
         for entry in entries if isinstance(entries, list) else (None,):
             index = entry.get("index") if isinstance(entry, dict) else None
-            number = choice.get("index") if isinstance(choice, dict) else None
-            if not isinstance(index, int) or not isinstance(number, int):
-                return None
-            places.append((number, index))
+            places.append((number, index if isinstance(index, int) else None))
     return places
 
 
@@ -125,10 +127,17 @@ class Choice:
         self.legacy: Open | None = None
         self.cut = False
 
-    def taint(self) -> None:
+    def taint(self, index: int | None = None) -> None:
+        """The call in this place may lack something; without one, any of them may."""
+        held = None if index is None else self.by_index.get(index)
         for call in self.calls:
-            if not call.state.get("told"):
+            if not call.state.get("told") and (index is None or call is held):
                 call.tainted = True
+
+    def begin_unread(self, index: int) -> None:
+        """A call that cannot be read begins here: what follows in its place is of it, and of no other."""
+        self.by_index[index] = Open(None, "?", choice=self.number, tainted=True)
+        self.calls.append(self.by_index[index])
 
     def hear(self, delta: Any) -> None:
         if delta is None:

@@ -206,9 +206,9 @@ class Items:
         texts = [said[k] for k in ("arguments", "input", "code") if k in said]
         if texts and isinstance(texts[0], str):
             self.state_text(call, texts[0])
-        elif texts and sound_object(texts[0]):
+        elif texts and sound_object(texts[0]) and call.key is None:
             call.state["texts"].append(texts[0])
-        else:
+        else:  # an object is no copy of a text, but a field of a wrong type
             call.tainted = True
         return True
 
