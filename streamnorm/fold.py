@@ -134,8 +134,8 @@ Voice: TypeAlias = int | tuple[int, str]  # who tells a run: a choice, or an age
 # --- moves ----------------------------------------------------------------------------------------
 
 
-class _Part(msgspec.Struct, eq=False):
-    """What pieces belong to: equal to itself alone."""
+class _Part(msgspec.Struct, eq=False, gc=False):
+    """What pieces belong to: equal to itself alone. Nothing that it holds can refer back to it."""
 
 
 class _Move(msgspec.Struct, gc=False):
@@ -353,16 +353,6 @@ class Fold:
                 hear(self, item, out)
         return out
 
-    def hear(self, item: Any) -> list[Move]:
-        """As ``feed``, of one item."""
-        out: list[Move] = []
-        hear = _HEARD.get(type(item))
-        if hear is None:
-            self._other(item, out)
-        else:
-            hear(self, item, out)
-        return out
-
     def going(self, item: Any) -> Run | Call | None:
         """The open part that this item only adds a text to, if that is all that it does.
 
@@ -376,6 +366,16 @@ class Fold:
         voice = item.choice if item.agent is None else (item.choice, item.agent)
         run = self._runs.get(voice)
         return run if run is not None and run.type is None and run.goes_on(item) else None
+
+    def begun(self, event: ToolCallStart) -> Call | None:
+        """As ``feed``, if a call begins and nothing else changes: that call."""
+        if not self._in_step or self._runs or event.call in self._open:
+            return None
+        return self._enter(event)
+
+    def ended(self, event: ToolCall) -> Call | None:
+        """As ``feed``, if a call that is open is whole now: that call."""
+        return self._complete(event) if event.call in self._open else None
 
     def _other(self, item: Any, out: list[Move]) -> None:
         item = item if self._read is None else self._read(item)
@@ -511,21 +511,25 @@ class Fold:
     # --- calls ------------------------------------------------------------------------------------
 
     def _adopt(self, event: ToolCallStart | ToolCall | BrokenToolCall, out: list[Move]) -> Call:
-        ordinal, id, runs_on = event.call, event.id, event.runs_on
         if not self._in_step:
             self._need_step(out)
         if self._runs:
             self._close_runs(out)
-        if ordinal in self._open:
-            before = self._open[ordinal]
-            self._break(_cut(ordinal, before, "another call began in its place"), out)
+        if (before := self._open.get(event.call)) is not None:
+            self._break(_cut(event.call, before, "another call began in its place"), out)
+        call = self._enter(event)
+        out.append(CallOpen(call))
+        return call
+
+    def _enter(self, event: ToolCallStart | ToolCall | BrokenToolCall) -> Call:
+        ordinal, id = event.call, event.id
         name = self.unique(id) if id in self._used or not id else id
         self._used.add(name)
-        call = Call(name, id, event.name or "unknown", runs_on == "provider", self._steps, ordinal)
+        by_provider = event.runs_on == "provider"
+        call = Call(name, id, event.name or "unknown", by_provider, self._steps, ordinal)
         if event.agent is not None:
             call.agent = event.agent
         self._open[ordinal] = self._ordinals[ordinal] = call
-        out.append(CallOpen(call))
         return call
 
     def unique(self, id: str) -> str:
@@ -551,15 +555,17 @@ class Fold:
                 out.append(CallText(call, [text]))
 
     def _whole(self, event: ToolCall, out: list[Move]) -> None:
-        call = self._open.pop(event.call, None)
-        if call is None:
-            call = self._adopt(event, out)
-            del self._open[event.call]
+        if event.call not in self._open:
+            self._adopt(event, out)
+        out.append(CallWhole(self._complete(event), event))
+
+    def _complete(self, event: ToolCall) -> Call:
+        call = self._open.pop(event.call)
         call.wire, call.name = event.id, event.name
         call.by_provider = event.runs_on == "provider"
         call.state = "whole"
         self._ids[event.id] = call
-        out.append(CallWhole(call, event))
+        return call
 
     def _break(self, event: BrokenToolCall, out: list[Move]) -> None:
         call = self._open.pop(event.call, None)

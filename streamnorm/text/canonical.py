@@ -120,7 +120,8 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
 
         _sha256 = sha256
     text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _named(name))
-    return str(_sha256(text).hexdigest())
+    digest: str = _sha256(text).hexdigest()
+    return digest
 
 
 _named = lru_cache(maxsize=256)(_written)  # a stream has few names, and tells them often

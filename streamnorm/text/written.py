@@ -33,9 +33,8 @@ import orjson
 
 __all__ = [
     "HOLE",
-    "around_hole",
     "data_uri",
-    "filled",
+    "form",
     "in_base64",
     "json_ascii",
     "json_bytes",
@@ -48,6 +47,7 @@ __all__ = [
     "plain_values",
     "safe_json",
     "safe_struct",
+    "safe_text",
     "sse",
     "sse_lines",
 ]
@@ -163,7 +163,7 @@ HOLE = "\0"  # no field that we name says this
 def phrase(empty: dict[str, Any]) -> bytes:
     r"""The beginning of an object that is said again and again with another text in its last field.
 
-    All but that text is written once; one more field may be ``HOLE``, for ``filled``.
+    All but that text is written once; see ``form`` for others that change.
 
     >>> phrased(phrase({"type": "text-delta", "id": "t1", "delta": ""}), "<Hi>")
     b'{"type":"text-delta","id":"t1","delta":"\\u003cHi\\u003e"}'
@@ -171,30 +171,27 @@ def phrase(empty: dict[str, Any]) -> bytes:
     return safe_json(empty).removesuffix(b'""}')
 
 
-_HOLE = b'"\\u0000"'
+def form(line: bytes) -> bytes:
+    """An object, or a phrase, whose fields that are ``HOLE`` are filled by ``%``, each with a text that
+    is written already.
 
-
-def around_hole(head: bytes) -> tuple[bytes, bytes]:
-    """What stands on both sides of a phrase's hole, for ``filled``."""
-    before, after = head.split(_HOLE)
-    return before, after
-
-
-def filled(around: tuple[bytes, bytes], text: str) -> bytes:
-    """A phrase with this text in its hole.
-
-    >>> filled(around_hole(phrase({"id": HOLE, "delta": ""})), "call_1")
+    >>> form(phrase({"id": HOLE, "delta": ""})) % safe_text("call_1")
     b'{"id":"call_1","delta":'
     """
-    return _said(text).join(around)
+    return line.replace(b"%", b"%%").replace(b'"\\u0000"', b"%b")
 
 
 def phrased(head: bytes, text: str) -> bytes:
     """The object of a phrase, with this text; harmless, as those of ``safe_json``."""
-    return head + _said(text) + b"}"
+    return head + safe_text(text) + b"}"
 
 
-def _said(text: str) -> bytes:
+def safe_text(text: str) -> bytes:
+    r"""As ``safe_json``, of a text.
+
+    >>> safe_text("<Hi>")
+    b'"\\u003cHi\\u003e"'
+    """
     try:
         line = orjson.dumps(text)
     except TypeError:  # halves of characters

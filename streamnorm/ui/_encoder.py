@@ -11,7 +11,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -24,6 +24,7 @@ from ..events import (
     TextDelta,
     ToolCall,
     ToolCallDelta,
+    ToolCallStart,
     Usage,
     is_tool_name,
 )
@@ -32,11 +33,11 @@ from ..text.canonical import checksum
 from ..text.media import UNTOLD, is_web
 from ..text.written import (
     data_uri,
-    filled,
     json_text,
     phrase,
     phrased,
     safe_json,
+    safe_text,
     sse_lines,
 )
 from ..tools import ToolResult
@@ -109,9 +110,13 @@ class Encoder(ABC):
         """What was not told, by kind: items that no page understands."""
         return self._fold.skipped
 
-    @abstractmethod
     def payloads(self, *items: Item) -> list[bytes]:
         """The payloads of these items, each for one event of the stream."""
+        return self._lines_of(items)
+
+    @abstractmethod
+    def _lines_of(self, items: tuple[Item, ...]) -> list[bytes]:
+        """The same, of items at hand: to hand them on one by one takes longer."""
 
     @abstractmethod
     def closing(self, failed: Failed | None = None) -> list[bytes]:
@@ -123,7 +128,8 @@ class Encoder(ABC):
 
     def feed(self, *items: Item) -> bytes:
         """These items as server-sent events."""
-        return sse_lines(self.payloads(*items))
+        lines = self._lines_of(items)
+        return b"data: %b\n\n" % lines[0] if len(lines) == 1 else sse_lines(lines)
 
     def close(self, failed: Failed | None = None) -> bytes:
         """The end as server-sent events."""
@@ -142,7 +148,7 @@ class MoveEncoder(Encoder):
     """
 
     TRAILER: ClassVar[tuple[bytes, ...]] = ()
-    CALL_PIECE: ClassVar[tuple[bytes, bytes]]  # the phrase of a call, around its id
+    CALL_PIECE: ClassVar[bytes]  # the phrase of a call, a form for its id
     _tells: ClassVar[dict[type, Callable[[Any, Any], list[Told]]]] = {}  # a move -> its method
 
     def __init_subclass__(cls) -> None:
@@ -161,30 +167,26 @@ class MoveEncoder(Encoder):
         self._opened = False
         self._phrases: dict[f.Run | Call, bytes] = {}  # of the parts that are open
 
-    def payloads(self, *items: Item) -> list[bytes]:
-        """The payloads of these items, each for one event of the stream."""
+    def _lines_of(self, items: tuple[Item, ...]) -> list[bytes]:
         if self._closed:
             return []
-        if len(items) == 1:  # most often one piece of a part that is open: no moves are needed
-            item = items[0]
-            if type(item) in PIECES:
+        if len(items) == 1:  # most often what needs no moves: a piece of an open part, or a call
+            item: Any = items[0]
+            kind = type(item)
+            if kind in PIECES:
                 part = self._fold.going(item)
                 if part is not None:
-                    text: str = item.text  # type: ignore[union-attr]
+                    text: str = item.text
                     if (head := self._phrases.get(part) or self._ready(part, text)) is not None:
                         part.add(text)
                         return [phrased(head, text)]
-            moves = self._fold.hear(item)
-            if len(moves) == 1 and self._opened:
-                told = self._tells[type(moves[0])](self, moves[0])
-                if len(told) == 1:
-                    line = told[0]
-                    return [line if type(line) is bytes else safe_json(line)]
-            else:
-                told = self._told(moves)
-        else:
-            told = self._told(self._fold.feed(items))  # type: ignore[arg-type]  # see as_item
-        return [line if type(line) is bytes else safe_json(line) for line in told]
+            elif kind is ToolCall and (call := self._fold.ended(item)) is not None:
+                told = self._whole(call, item)
+                return [safe_json(told[0])] if len(told) == 1 else _lines(told)
+            elif kind is ToolCallStart and (call := self._fold.begun(item)) is not None:
+                line = self._begun(call)
+                return [line if type(line) is bytes else safe_json(line)]
+        return _lines(self._told(self._fold.feed(items)))  # type: ignore[arg-type]  # see as_item
 
     def closing(self, failed: Failed | None = None) -> list[bytes]:
         """The last payloads: everything open is closed. ``failed`` says what stopped the events."""
@@ -195,8 +197,7 @@ class MoveEncoder(Encoder):
         told += self._told(self._fold.close())
         self._closed = True
         told += self._finish(failed or self._failed())
-        lines = [line if type(line) is bytes else safe_json(line) for line in told]
-        return [*lines, *self.TRAILER]
+        return [*_lines(told), *self.TRAILER]
 
     def _told(self, moves: list[Move]) -> list[Told]:
         told = [] if self._opened else self._openers()
@@ -210,22 +211,24 @@ class MoveEncoder(Encoder):
 
     def _ready(self, part: f.Run | Call, text: str) -> bytes | None:
         """As ``_phrase``, or None if this first piece does not say how the part is to be told."""
-        return self._phrase(part)
+        return None if isinstance(part, Call) else self._phrase(part)
 
-    def _phrase(self, part: f.Run | Call) -> bytes:
-        """What the pieces of an open part are told with."""
-        head = self._phrases.get(part)
+    def _phrase(self, run: f.Run) -> bytes:
+        """What the pieces of an open run are told with."""
+        head = self._phrases.get(run)
         if head is None:
-            if isinstance(part, Call):
-                head = filled(self.CALL_PIECE, part.id)
-            else:
-                head = phrase(self._piece(part))
-            self._phrases[part] = head
+            head = self._phrases[run] = phrase(self._piece(run))
         return head
 
     def _failed(self) -> Failed | None:
         end = self._fold.end
         return end if isinstance(end, Failed) else None
+
+    def _call_open(self, move: f.CallOpen) -> list[Told]:
+        return [self._begun(move.call)]
+
+    def _call_whole(self, move: f.CallWhole) -> list[Told]:
+        return [*self._whole(move.call, move.event)]
 
     # --- of each protocol -------------------------------------------------------------------------
 
@@ -236,6 +239,14 @@ class MoveEncoder(Encoder):
     @abstractmethod
     def _piece(self, run: f.Run) -> Frame:
         """The frame of a piece of this run, with an empty text at its end."""
+
+    @abstractmethod
+    def _begun(self, call: Call) -> Told:
+        """A call begins; its phrase is made here, too, of the same id."""
+
+    @abstractmethod
+    def _whole(self, call: Call, event: ToolCall) -> list[Frame]:
+        """A call is whole."""
 
     @abstractmethod
     def _finish(self, failed: Failed | None) -> list[Told]:
@@ -260,6 +271,10 @@ METHODS = {
     f.Asked: "_asked",
     f.Refused: "_refused",
 }
+
+
+def _lines(told: Sequence[Told]) -> list[bytes]:
+    return [line if type(line) is bytes else safe_json(line) for line in told]
 
 
 # --- what goes into an encoder ----------------------------------------------------------------
@@ -379,18 +394,21 @@ def as_text(output: Any) -> str:
 def call_metadata(event: ToolCall | Any) -> dict[str, Any]:
     """Where a call and its id come from, for the page: what ``inbox`` reads when it comes back."""
     whence = event.provenance
+    wire_id, wire_field, provider = whence.wire_id, whence.wire_field, whence.provider
+    # All that most calls have is in it from the start: a dict that grows is made anew.
     metadata: dict[str, Any] = {
         "id": event.id, "idSource": whence.id_source, "boundary": whence.boundary,
-        "family": event.family, "call": event.call,
+        "family": event.family, "call": event.call, "wireId": wire_id, "wireField": wire_field,
+        "provider": provider, "responseId": whence.response_id,
     }  # fmt: skip
-    if whence.wire_id is not None:
-        metadata["wireId"] = whence.wire_id
-    if whence.wire_field is not None:
-        metadata["wireField"] = whence.wire_field
-    if whence.provider:
-        metadata["provider"] = whence.provider
-    if whence.response_id is not None:
-        metadata["responseId"] = whence.response_id
+    if wire_id is None:
+        del metadata["wireId"]
+    if wire_field is None:
+        del metadata["wireField"]
+    if not provider:
+        del metadata["provider"]
+    if whence.response_id is None:
+        del metadata["responseId"]
     if event.choice:
         metadata["choice"] = event.choice
     if event.agent is not None:
@@ -404,7 +422,9 @@ def call_metadata(event: ToolCall | Any) -> dict[str, Any]:
     return metadata
 
 
+# A stream has few names, and tells them often.
 _is_tool_name = lru_cache(maxsize=256)(is_tool_name)
+safe_name = lru_cache(maxsize=256)(safe_text)
 
 
 def broken_text(event: Any) -> str:

@@ -16,7 +16,16 @@ from typing import Any
 
 from .. import fold as f
 from ..events import BrokenToolCall, Failed, Finish, ToolCall
-from ..text.written import HOLE, around_hole, in_base64, json_text, phrase, phrased, safe_json
+from ..text.written import (
+    HOLE,
+    form,
+    in_base64,
+    json_text,
+    phrase,
+    phrased,
+    safe_json,
+    safe_text,
+)
 from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
@@ -35,6 +44,7 @@ from ._encoder import (
     orphan_facts,
     plain_error,
     progress_facts,
+    safe_name,
     stream_facts,
     token_facts,
     without_none,
@@ -75,7 +85,11 @@ class Encoder(MoveEncoder):
     b'data: {"type":"RUN_STARTED","threadId":"t1","runId":"r1"}\\n\\n'
     """
 
-    CALL_PIECE = around_hole(phrase({"type": "TOOL_CALL_ARGS", "toolCallId": HOLE, "delta": ""}))
+    CALL_START = form(
+        safe_json({"type": "TOOL_CALL_START", "toolCallId": HOLE, "toolCallName": HOLE,
+                   "parentMessageId": HOLE})
+    )  # fmt: skip
+    CALL_PIECE = form(phrase({"type": "TOOL_CALL_ARGS", "toolCallId": HOLE, "delta": ""}))
 
     def __init__(
         self,
@@ -94,6 +108,7 @@ class Encoder(MoveEncoder):
         self.run_id = run_id or new_id("run")
         self.message_id = message_id or new_id("msg")
         self._modern = is_modern(protocol_version)
+        self._heads: dict[f.Call, bytes] = {}  # phrases of calls of which no arguments are told yet
         self._held: dict[f.Call, list[str]] = {}  # arguments that are not told yet
         self._code: set[f.Call] = set()  # calls whose arguments are no JSON: told when whole
         self._runs: dict[str, list[f.Run]] = {}  # by message: those that are closed
@@ -227,8 +242,13 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Told]:
-        return [self._opened_call(move.call.id, move.call)]
+    def _begun(self, call: f.Call) -> Told:
+        id = safe_text(call.id)
+        self._heads[call] = self.CALL_PIECE % id
+        if call.by_provider:
+            return self._opened_call(call.id, call)
+        message = safe_name(self._message(call.step, call.agent))
+        return self.CALL_START % (id, safe_name(call.name), message)
 
     def _opened_call(self, id: str, call: f.Call) -> Frame:
         event: Frame = {
@@ -254,17 +274,26 @@ class Encoder(MoveEncoder):
         if not start.startswith("{"):
             self._code.add(call)
             return []
-        return [phrased(self._phrase(call), "".join(self._held.pop(call)))]
+        return [phrased(self._argued(call), "".join(self._held.pop(call)))]
 
     def _ready(self, part: f.Run | f.Call, text: str) -> bytes | None:
-        unsure = isinstance(part, f.Call) and (part in self._held or not text.startswith("{"))
-        return None if unsure else self._phrase(part)
+        if not isinstance(part, f.Call):
+            return self._phrase(part)
+        return self._argued(part) if text.startswith("{") and part not in self._held else None
 
-    def _call_whole(self, move: f.CallWhole) -> list[Told]:
-        call, event = move.call, move.event
-        told = call.sent if call in self._phrases else ""
-        self._forget(call)
-        text = _json_of(event)
+    def _argued(self, call: f.Call) -> bytes:
+        """The phrase of a call whose arguments are told from here on."""
+        head = self._phrases[call] = self._heads.pop(call)
+        return head
+
+    def _whole(self, call: f.Call, event: ToolCall) -> list[Frame]:
+        if self._phrases.pop(call, None) is not None:  # told as it came, and not held
+            told = "".join(call.pieces)
+        else:
+            told = ""
+            self._forget(call)
+        raw = event.raw
+        text = raw if raw.startswith("{") else _json_of(event)
         metadata = {"streamnorm": _facts(call, event)}
         if text == told:
             return self._ended(call.id, metadata, event)
@@ -283,10 +312,11 @@ class Encoder(MoveEncoder):
 
     def _forget(self, call: f.Call) -> None:
         self._phrases.pop(call, None)
+        self._heads.pop(call, None)
         self._held.pop(call, None)
         self._code.discard(call)
 
-    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Told]:
+    def _ended(self, id: str, metadata: Frame, event: ToolCall) -> list[Frame]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id, "metadata": metadata}
         if self._echo and event.echo:
             return [end, _encrypted("tool-call", id, json_text(event.echo))]
@@ -301,7 +331,7 @@ class Encoder(MoveEncoder):
         end["metadata"] = {"streamnorm": _facts(call, move.event)}
         return [*rest, end, self._error_result(call.id, broken_text(move.event))]
 
-    def _gone(self, id: str, why: str, reason: str) -> list[Told]:
+    def _gone(self, id: str, why: str, reason: str) -> list[Frame]:
         end: Frame = {"type": "TOOL_CALL_END", "toolCallId": id}
         end["metadata"] = {"streamnorm": {"broken": reason}}
         return [end, self._error_result(id, why)]

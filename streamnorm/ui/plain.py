@@ -57,8 +57,7 @@ class Encoder(_Encoder):
         super().__init__(Fold(echo=False), error_text)
         self._full = full
 
-    def payloads(self, *items: Item) -> list[bytes]:
-        """The payloads of these items, each for one event of the stream."""
+    def _lines_of(self, items: tuple[Item, ...]) -> list[bytes]:
         if self._closed:
             return []
         if len(items) == 1:  # most often one piece of a part that is open
@@ -67,7 +66,7 @@ class Encoder(_Encoder):
                 part.add(item.text)  # type: ignore[union-attr]
                 return [safe_struct(item)]  # type: ignore[arg-type]
             if type(item) in _WRITTEN and not self._full:
-                self._fold.hear(item)
+                self._fold.feed(items)  # type: ignore[arg-type]
                 return [_WRITTEN[type(item)](item)]
         events: list[Any] = [i if type(i) in _EVENTS else as_item(i) for i in items]
         moves = self._fold.feed(events)  # it knows what was told, and what is open

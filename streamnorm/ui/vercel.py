@@ -15,8 +15,8 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
 from .. import fold as f
-from ..events import Failed, Finish
-from ..text.written import HOLE, around_hole, phrase, phrased, safe_json
+from ..events import Failed, Finish, ToolCall
+from ..text.written import HOLE, form, phrase, phrased, safe_json, safe_text
 from ._cited import sources_of
 from ._encoder import (
     SSE_HEADERS,
@@ -35,6 +35,7 @@ from ._encoder import (
     plain_error,
     progress_facts,
     run_facts,
+    safe_name,
     stream_facts,
     token_facts,
     without_none,
@@ -77,7 +78,8 @@ class Encoder(MoveEncoder):
     """
 
     TRAILER = (DONE,)
-    CALL_PIECE = around_hole(
+    CALL_START = form(safe_json({"type": "tool-input-start", "toolCallId": HOLE, "toolName": HOLE}))
+    CALL_PIECE = form(
         phrase({"type": "tool-input-delta", "toolCallId": HOLE, "inputTextDelta": ""})
     )
 
@@ -182,14 +184,17 @@ class Encoder(MoveEncoder):
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _call_open(self, move: f.CallOpen) -> list[Told]:
-        return [_named("tool-input-start", move.call)]
+    def _begun(self, call: f.Call) -> Told:
+        id = safe_text(call.id)
+        self._phrases[call] = self.CALL_PIECE % id
+        if call.by_provider:
+            return _named("tool-input-start", call)
+        return self.CALL_START % (id, safe_name(call.name))
 
     def _call_text(self, move: f.CallText) -> list[Told]:
-        return [phrased(self._phrase(move.call), "".join(move.pieces))]
+        return [phrased(self._phrases[move.call], "".join(move.pieces))]
 
-    def _call_whole(self, move: f.CallWhole) -> list[Told]:
-        call, event = move.call, move.event
+    def _whole(self, call: f.Call, event: ToolCall) -> list[Frame]:
         self._phrases.pop(call, None)
         chunk = _named("tool-input-available", call)
         chunk["input"] = event.arguments

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from streamnorm import TextDelta, event_to_dict
 from streamnorm.text.written import (
     HOLE,
-    around_hole,
     data_uri,
-    filled,
+    form,
     json_ascii,
     json_bytes,
     json_spaced,
@@ -27,6 +26,7 @@ from streamnorm.text.written import (
     plain_values,
     safe_json,
     safe_struct,
+    safe_text,
     sse,
     sse_lines,
 )
@@ -168,14 +168,17 @@ ANY_TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(
 @given(ANY_TEXT, st.lists(ANY_TEXT, max_size=4))
 def test_a_phrase_says_what_its_whole_object_would(id, pieces):
     line = phrased(phrase({"id": id, "delta": ""}), "".join(pieces))
-    assert line == phrased(
-        filled(around_hole(phrase({"id": HOLE, "delta": ""})), id), "".join(pieces)
-    )
+    assert line == phrased(form(phrase({"id": HOLE, "delta": ""})) % safe_text(id), "".join(pieces))
     whole = {"id": id, "delta": "".join(pieces)}
     assert json.loads(line) == json.loads(safe_json(whole))
     assert not any(char in line.decode() for char in "<>&\u2028\u2029\n\r")
     if id.isascii():
         assert line == safe_json(whole)
+
+
+def test_a_form_leaves_what_is_no_hole_as_it_is():
+    line = form(safe_json({"a%b": HOLE, "%": "100 %", "c": HOLE}))
+    assert line % (safe_text("%b"), b"1") == b'{"a%b":"%b","%":"100 %","c":1}'
 
 
 @given(ANY_TEXT)

@@ -627,7 +627,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_WRITTEN, "made_safe", "always: _LESS in line or _MORE in line or _AND in line"): _SHORTCUT,
     (_WRITTEN, "made_safe", "always: _LEAD in line"): _SHORTCUT,
     (
-        _WRITTEN, "_said",
+        _WRITTEN, "safe_text",
         "always: _LESS in line or _MORE in line or _AND in line or (_LEAD in line)",
     ): _SHORTCUT,
     ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,

@@ -374,7 +374,8 @@ class ResponsesParser(Parser):
         for p in map(self.decode, lines):
             if p.sequence_number != due or p.stream_id is not None:
                 break
-            if type(p) is ArgumentsPiece:
+            kind = type(p)
+            if kind is ArgumentsPiece:
                 text = p.delta
                 if (
                     p.item_id != item
@@ -385,7 +386,7 @@ class ResponsesParser(Parser):
                     break
                 fragments.append(text)
                 out.append(ToolCallDelta(ordinal, text))
-            elif type(p) is TextPiece and p.output_index == at and p.content_index == part:
+            elif kind is TextPiece and p.output_index == at and p.content_index == part:
                 text = p.delta
                 if not text:
                     break
