@@ -1207,6 +1207,12 @@ FINDS: dict[str, Find] = {
 # gone and has left its frame: none of them is told.
 LOSSES: dict[str, Find] = {
     **{
+        f"anthropic: fields of an input that stand in its block: {fields}": (
+            "anthropic", ({**start(), "content_block": {
+                "type": "tool_use", "id": "A", "name": "pay", **fields}}, stop(), reason(), END))
+        for fields in ({"to": "me", "n": 1}, {"n": 1}, {"to": "me"})
+    },
+    **{
         f"an event that lost its data: {odd[:40]!r}": (
             "anthropic", (start(), delta('{"n":1'), odd, delta("}"), stop(), reason(), END))
         for odd in (

@@ -466,7 +466,7 @@ class AnthropicParser(Parser):
     def _fill_from_start(self, call: Call, out: Out) -> None:
         given, call.given = call.given, ""
         if not given:
-            if not self.calls.has_text(call) and _may_have_input(call):
+            if not self.calls.has_text(call) and (_may_have_input(call) or _lacks_input(call)):
                 self.calls.taint(call, _ELSEWHERE)
             return
         if self.calls.has_text(call):
@@ -542,6 +542,12 @@ def _may_have_input(call: Call) -> bool:
     """Does its block bring an object, or the text of one, in a field that we do not know?"""
     beside = [said for name, said in (call.echo or {}).items() if name not in _BESIDE]
     return any(isinstance(s, dict | list) or (type(s) is str and s[:1] == "{") for s in beside)
+
+
+def _lacks_input(call: Call) -> bool:
+    """Says its block no input, not even an empty one, and something that we do not know? That may be a
+    field of the input, whatever it is."""
+    return "input" not in call.seen and not _BESIDE.issuperset(call.echo or ())
 
 
 def _family_of(result: dict[str, Any]) -> str:
