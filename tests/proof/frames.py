@@ -14,6 +14,8 @@ import zlib
 from typing import Any, NamedTuple
 
 UNREAD = type("Unread", (), {"__repr__": lambda self: "UNREAD"})()
+# An event that has lost its data: a kind that nobody knows, and that brings some text.
+LOST = {"type": "lost.data", "event_type": "lost.data", "text": "of somebody"}
 BOM = b"\xef\xbb\xbf"
 
 
@@ -105,7 +107,7 @@ def _event(block: list[bytes]) -> list[Payload]:
     if said.strip() in (b"[DONE]", b'"[DONE]"'):
         return [Payload(UNREAD, event, "[DONE]")]
     if not said.strip():
-        return [Payload(UNREAD)] if has_lost_its_data(event) else []
+        return [Payload(LOST)] if has_lost_its_data(event) else []
     value = parsed(said)
     return [Payload(value, event, rough=roughly(said) if value is UNREAD else None, id=id)]
 
