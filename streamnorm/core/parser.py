@@ -274,7 +274,8 @@ class Parser:
         objects = self.scribe.counts["args.object"]
         try:
             payload = self._evened(data, event)
-            self.even_objects = self.scribe.counts["args.object"] > objects
+            were = self.scribe.counts["args.object"] > objects
+            self.even_objects = were and not self._says_arguments_as_text(data)
         except even.Uneven as uneven:
             return self._unheard(self._plain(data), data, str(uneven), out)
         if not self.means(payload):
@@ -313,6 +314,12 @@ class Parser:
                 "a payload came of a kind that we do not know, and that names no place"
             )
         self.unknown(payload, why, out)
+
+    def _says_arguments_as_text(self, data: bytes) -> bool:
+        """Beside arguments that are text nobody can tell any more which were objects, and would add up."""
+        payload = self._plain(data)
+        places = (where for where, (note, _) in self.QUIRKS.items() if note == "args.object")
+        return any(_is_text_at(payload, where.replace("[]", "").split(".")) for where in places)
 
     def hear_id(self, id: bytes) -> None:
         """What the framing calls an event that is heard next, on wires that count by it."""
@@ -661,6 +668,15 @@ def field_of(data: bytes, name: str) -> Any:
     except UNREADABLE:
         return None
     return payload.get(name) if isinstance(payload, dict) else None
+
+
+def _is_text_at(value: Any, names: list[str]) -> bool:
+    """Does a text stand at this place of a payload, in any item of the lists on the way?"""
+    if isinstance(value, list):
+        return any(_is_text_at(item, names) for item in value)
+    if not names:
+        return isinstance(value, str) and value != ""
+    return isinstance(value, dict) and _is_text_at(value.get(names[0]), names[1:])
 
 
 def _as_it_is(value: Any) -> Any:

@@ -860,6 +860,13 @@ FINDS: dict[str, Find] = {
         (called(name="pay", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
          called("STOP", name="pay"))),
+    "dashscope: a call that begins after the token limit was said": (
+        "dashscope",
+        (generated(finish="length"), generated(named("{")), generated(entry("}", id="")))),
+    "mistral: arguments that are text, said twice beside some that are an object": (
+        "mistral",
+        (chat(named(WHOLE), named({"n": 1}, "find", "B", 1), named('{"n": 1, "m": 2}'), finish="tool_calls"),
+         DONE)),
     **{
         f"{wire}: bytes that are no UTF-8 in the start of another call": (
             wire,

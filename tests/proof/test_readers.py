@@ -34,6 +34,16 @@ def in_order(said: list[Any]) -> list[tuple[int, str, str, str | None]]:
     )
 
 
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("kind", ['"new"', "{}", "[]", "7", "null"])
+def test_no_reader_falls_over_a_kind_of_any_type_in_bytes_that_are_no_utf8(
+    wire: str, kind: str
+) -> None:
+    for id in (b"\xff", b"A"):
+        line = b'{"type":%b,"id":"%b","tool_call_id":"A","x":"\xff"}' % (kind.encode(), id)
+        assert read(wire, line + b"\n") == read(wire, b"data: " + line + b"\n\n")
+
+
 def test_every_wire_has_a_maker_and_a_reader() -> None:
     assert set(MAKERS) == set(WIRES)
 

@@ -311,6 +311,31 @@ def test_an_executed_tool_whose_arguments_are_no_text_is_not_told_without_them()
 # --- Mistral --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("word", "fates"), [("length", ["conflict"]), ("stop", [{"n": 1}])])
+def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fates):
+    body = Chat.delta({"content": "so"}, word) + Chat.call(0, "a", "pay", PAY)
+    events, _ = heard("openai_chat", body + Chat.end("tool_calls"))
+    assert fate(events)[0] == fates
+
+
+@pytest.mark.parametrize("provider", [*CHATS, "dashscope"])
+@pytest.mark.parametrize(
+    ("texts", "fates"),
+    [
+        (({"n": 1}, {"m": 2}), [{"n": 1, "m": 2}]),
+        ((PAY, {"m": 2}), ["invalid_json"]),
+        (({"n": 1}, '{"m":2}'), ["invalid_json"]),
+    ],
+)
+def test_only_where_all_arguments_of_a_payload_are_objects_they_add_up(provider, texts, fates):
+    entries = [{"index": 0, "id": "a", "function": {"name": "pay", "arguments": t}} for t in texts]
+    said = {"tool_calls": entries}
+    body = Chat.delta(said, "tool_calls") + DONE
+    if provider == "dashscope":
+        body = sse({"output": {"choices": [{"message": said, "finish_reason": "tool_calls"}]}})
+    assert fate(run(provider, [body]))[0] == fates
+
+
 @pytest.mark.parametrize("rare", [{}, RARE])
 @pytest.mark.parametrize(
     ("first", "rest", "fates"),

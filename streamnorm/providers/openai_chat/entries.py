@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.calls import FUNCTION, Call, Calls, Kind, State
+from ...core.calls import BEGUN_LATE, FUNCTION, Call, Calls, Kind, State
 from ...core.copies import Copy
 from ...core.parser import Payload
 from ...core.row import Item
@@ -357,6 +357,11 @@ class Choice:
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
+        if self.reason not in (
+            None,
+            "other",
+        ):  # a word that we do not know may stand on every chunk
+            self._calls.taint(call, BEGUN_LATE)
         self._doubt_copies(call)
         call.displaced = held is not None or it.place is None
         if bare:

@@ -33,7 +33,11 @@ def read(body: bytes) -> Reading:
         said, kind = payload.value, kind_of(payload)
         if payload.word:
             continue
-        if payload.rough and payload.rough.get("type") in HARMLESS and not mentions(payload.rough):
+        if (
+            payload.rough
+            and text_in(payload.rough.get("type")) in HARMLESS
+            and not mentions(payload.rough)
+        ):
             continue  # what was replaced in it is of no call
         if not isinstance(said, dict):
             calls.lost(rough_place(payload))

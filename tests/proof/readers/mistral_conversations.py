@@ -22,6 +22,7 @@ from tests.proof.readers.said import (
     nothing,
     said_in,
     sound_object,
+    text_in,
     unknown,
 )
 
@@ -122,7 +123,9 @@ class Entries:
         if str(rough.get("type")).startswith(OF_NO_CALL) and not mentions(rough):
             return None
         ids = id_in(rough.get("id")) + id_in(rough.get("tool_call_id"))
-        own = ids and "\ufffd" not in ids and rough.get("type") in BEGINNINGS  # its own, and new
+        own = (
+            ids and "\ufffd" not in ids and text_in(rough.get("type")) in BEGINNINGS
+        )  # its own, and new
         return self.lost(self.named(rough) or ([] if own else self.others(rough)))
 
     def others(self, said: dict[str, Any]) -> list[Open]:
