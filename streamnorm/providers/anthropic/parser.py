@@ -177,7 +177,8 @@ SERVER_TOOLS = {
 OPAQUE = {"redacted_thinking", "container_upload", "fallback", "mcp_tool_listing"}
 # Beside these, what a call block says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "input"}
-_BESIDE = {"caller", "cache_control"}  # objects that a call block is known to have
+_BESIDE = {"caller", "cache_control"}  # objects that a call block is known to have …
+_KNOWN = {*_BESIDE, "server_name"}  # … and all else
 _ELSEWHERE = "its input may be in a field that we do not know"
 RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
@@ -547,7 +548,7 @@ def _may_have_input(call: Call) -> bool:
 def _lacks_input(call: Call) -> bool:
     """Says its block no input, not even an empty one, and something that we do not know? That may be a
     field of the input, whatever it is."""
-    return "input" not in call.seen and not _BESIDE.issuperset(call.echo or ())
+    return "input" not in call.seen and not _KNOWN.issuperset(call.echo or ())
 
 
 def _family_of(result: dict[str, Any]) -> str:
