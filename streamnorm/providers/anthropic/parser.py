@@ -178,6 +178,7 @@ OPAQUE = {"redacted_thinking", "container_upload", "fallback", "mcp_tool_listing
 # Beside these, what a call block says must go back with it.
 _OF_THE_CALL = {"type", "id", "name", "input"}
 _BESIDE = {"caller", "cache_control"}  # objects that a call block is known to have
+_KNOWN = {*_BESIDE, "server_name"}
 _ELSEWHERE = "its input may be in a field that we do not know"
 RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
@@ -441,8 +442,10 @@ class AnthropicParser(Parser):
 
     def _give(self, call: Call, given: Any, raw: bytes) -> None:
         """The whole input at once: the fragments, if any follow, win. An empty one says nothing."""
-        if given is None and _may_have_input(call):
-            self.calls.taint(call, _ELSEWHERE)
+        if given is None and not _KNOWN.issuperset(call.echo or ()):
+            self.calls.taint(
+                call, _ELSEWHERE
+            )  # it says no input, and something that we do not know
         text = input_in(raw) if given else ""
         if not isinstance(given, dict | None) or call.given not in ("", text):
             self.calls.taint(call, "the input in its start is no object, or was another before")
