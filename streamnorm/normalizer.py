@@ -693,7 +693,7 @@ class Normalizer:
                 self._scribe.note("wire.error_field")
                 self._parser.hear(b'{"error":' + _as_json(fields.error) + b"}", "", out)
             if fields.data is not None:
-                if fields.id and fields.data.strip():  # else the event of that number was lost
+                if fields.data.strip():  # else the event of that number was lost
                     self._parser.hear_id(fields.id)
                 self._parser.hear(fields.data, fields.event, out)
         except NotJson as error:

@@ -412,6 +412,8 @@ def test_unknown_fields_in_known_payloads_never_change_the_calls(provider: str):
         plain = body_of(path, payloads)
         expected = said(run(provider, [plain], seed=seed))
         for place in places_of_fields:
+            if path.stem == "input_absent" and place == ("content_block",):
+                continue  # what says no input may say it there: see tests/proof/finds.py
             changed = [added(p, place) for p in payloads]
             events, pipe = piped(provider, [body_of(path, changed)], seed=seed)
             assert said(events) == expected, f"{take_id(path)}: new field in {place}"

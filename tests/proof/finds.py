@@ -1277,7 +1277,7 @@ LOSSES: dict[str, Find] = {
             "anthropic", ({"type": "content_block_start", "index": 0,
                            "content_block": {"type": "tool_use", "id": "A", "name": "pay", "n": odd}},
                           stop(), reason(), END))
-        for odd in ({"to": "me"}, [1], '{"to":"me"}')
+        for odd in ({"to": "me"}, [1], '{"to":"me"}', "me", 1, False)
     },
     **{
         f"converse: the input {odd!r} in the start": (

@@ -429,7 +429,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "without: or not block.startswith(lead + envelope)",
     ): "the head of the one before it is never another then, so each is read the long way",
     (_PIPE, "Normalizer._speak", "never: parser.RUNS_ALONE"): _SHORTCUT,
-    (_PIPE, "Normalizer._odd", "without: and fields.id"): "asked in vain: an empty id is no number",
     (_OPENING, "Opening.all_held", "always: start == 'text'"): _SHORTCUT,
     (_OPENING, "Opening.choose_wire", "never: wire or not self._outer"): _ASKED,
     (_OPENING, "Opening.choose_wire", "without: or wire"): _ASKED,
