@@ -879,6 +879,10 @@ FINDS: dict[str, Find] = {
              b'data: {"output":{"choices":[{"message":{"role":"\xff","tool_calls":[{"index":0,"id":"B",'
              b'"function":{"name":"find","arguments":""}}]}}]}}\n\n'))
     },
+    "claude code: a copy with half a character in its name, of a call whose pieces were all lost": (
+        "claude_code",
+        (told_event(start()), said_line(tool_use(name=f"p{HALF}", input={"to": "me"})), told_event(stop()),
+         told_event(reason()), told_event(END))),
     "claude code: a copy whose name is no text, where all pieces were lost": (
         "claude_code",
         (told_event(start()), said_line(tool_use(name=5, input={"to": "me"})), told_event(reason()),

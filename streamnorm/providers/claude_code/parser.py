@@ -296,10 +296,14 @@ class ClaudeCodeParser(AnthropicParser):
         return False
 
     def _copy(self, raw: Raw, message: dict[str, Any], out: Out) -> None:
-        """A whole message beside its pieces. What could not be read of it states nothing."""
-        exact = [] if self.calls.lossy else _exact_blocks(bytes(raw))
+        """A whole message beside its pieces. What could not be read of it states nothing, and not that a
+        call without pieces is empty."""
+        exact, content = [], items_of(message.get("content"))
+        if not self.calls.lossy:
+            exact = _exact_blocks(bytes(raw))
+            self.calls.lost |= len(exact) < len(content)
         self.calls.lossy = ""
-        for block, text in zip(items_of(message.get("content")), exact, strict=False):
+        for block, text in zip(content, exact, strict=False):
             if isinstance(block, dict) and isinstance(block.get("input"), dict):
                 self._copy_of_call(block, input_in(text), out)
 
