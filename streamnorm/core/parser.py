@@ -384,7 +384,7 @@ class Parser:
         """
         named = self.calls_named(payload) if isinstance(payload, dict) else None
         worded = self._is_worded(data)
-        if named is not None and all(call.state is State.OVER for call in named):
+        if named is not None and all(call.state >= State.CLOSED for call in named):
             unclaimed = not claimed and (not named or self._textless)
             named = None if worded and (unclaimed or even.says_twice(data)) else named
         if named is None or worded:

@@ -1217,6 +1217,12 @@ FINDS: dict[str, Find] = {
 # Of these a plain reader would tell something; but a part of the call stands where nobody looks for it, or is
 # gone and has left its frame: none of them is told.
 LOSSES: dict[str, Find] = {
+    **{
+        f"anthropic: a fragment {odd!r} for a call without arguments that is closed, beside another": (
+            "anthropic", (start(1), start(2, "run", "B"), delta('{"n"', 1), stop(2), delta(odd, 2),
+                          delta(":1}", 1), stop(1), reason(), END))
+        for odd in ({"text": "x"}, 5, "x")
+    },
     "dashscope: an event of a number that lost its data": (
         "dashscope", (at(1, generated(named('{"n":1'))), b"id: 2\ndata: \n\n", at(3, generated(entry("}"))),
                       at(4, generated(finish="tool_calls")))),
