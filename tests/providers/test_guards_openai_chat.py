@@ -385,6 +385,12 @@ def test_a_piece_without_a_function_has_lost_the_arguments_of_an_empty_call(said
     assert fate(heard("openai_chat", body + Chat.end())[0])[0] == fates
 
 
+def test_a_piece_that_only_says_the_id_of_a_text_tool_is_of_no_other_kind():
+    begun = {"index": 0, "id": "a", "custom": {"name": "pay", "input": "go"}}
+    body = b"".join(Chat.delta({"tool_calls": [e]}) for e in (begun, {"index": 0, "id": "a"}))
+    assert fate(heard("openai_chat", body + Chat.end())[0])[0] == [{"input": "go"}]
+
+
 @pytest.mark.parametrize("new", [{}, {"new": 1}])  # a field that we do not know changes nothing
 @pytest.mark.parametrize(
     ("said", "code"),
