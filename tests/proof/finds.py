@@ -860,6 +860,15 @@ FINDS: dict[str, Find] = {
         (called(name="pay", willContinue=True),
          called(partialArgs=[{"jsonPath": "$.to", "stringValue": "me"}], willContinue=True),
          called("STOP", name="pay"))),
+    "mistral: a call that was told, again under half a character": (
+        "mistral",
+        (chat(named(WHOLE, index=1)), chat(named(WHOLE, id=HALF, index=1)), chat(finish="tool_calls"), DONE)),
+    "mistral: an empty object, and a text that follows the word for the end": (
+        "mistral",
+        (chat(named({}), finish="tool_calls"), chat(named(WHOLE, ""), finish="tool_calls"), DONE)),
+    "gemini: a call that was told, again with another field in place of its id": (
+        "gemini",
+        (called(name="pay", args={"to": "me"}, id="A"), called("STOP", name="pay", args={"to": "me"}, id_="A"))),
     "dashscope: a call that begins after the token limit was said": (
         "dashscope",
         (generated(finish="length"), generated(named("{")), generated(entry("}", id="")))),

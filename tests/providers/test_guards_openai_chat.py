@@ -311,6 +311,16 @@ def test_an_executed_tool_whose_arguments_are_no_text_is_not_told_without_them()
 # --- Mistral --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("id", "at", "fate_of_it"),
+    [("b", 0, {"n": 1}), ("\ud83d", 0, "conflict"), ("\ud83d", 1, {"n": 1})],
+)
+def test_a_call_whose_id_cannot_be_read_may_be_the_one_whose_place_it_takes(id, at, fate_of_it):
+    body = Chat.call(0, "a", "pay", PAY) + Chat.call(at, id, "pay", PAY) + Chat.end()
+    told = fate(heard("openai_chat", body)[0])[0]
+    assert sorted(told, key=str) == sorted([{"n": 1}, fate_of_it], key=str)
+
+
 @pytest.mark.parametrize(("word", "fates"), [("length", ["conflict"]), ("stop", [{"n": 1}])])
 def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fates):
     body = Chat.delta({"content": "so"}, word) + Chat.call(0, "a", "pay", PAY)

@@ -357,10 +357,12 @@ class Choice:
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
         )  # fmt: skip
-        if self.reason not in (
-            None,
-            "other",
-        ):  # a word that we do not know may stand on every chunk
+        if held is not None and it.id and call.wire_id is None:
+            self._calls.taint(
+                call, "its id cannot be read: it may be the call whose place it takes"
+            )
+        late = self.reason is not None and self.reason != "other"  # which may stand on every chunk
+        if late:
             self._calls.taint(call, BEGUN_LATE)
         self._doubt_copies(call)
         call.displaced = held is not None or it.place is None

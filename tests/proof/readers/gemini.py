@@ -89,7 +89,7 @@ def unharmed(rough: dict[str, Any]) -> list[Heard]:
 
 def in_camel_case(said: dict[str, Any]) -> dict[str, Any]:
     """Clients in Python spell the same names with underscores."""
-    return {re.sub(r"_(\w?)", lambda m: m[1].upper(), k): v for k, v in said.items()}
+    return {re.sub(r"_(\w)", lambda m: m[1].upper(), k): v for k, v in said.items()}
 
 
 class Candidate:

@@ -239,6 +239,7 @@ class Choice:
                 call.fragments.append(text)
             if text and call.given == {}:  # an empty object may stand for what is still to come
                 call.given = None
+                call.state |= {"grown": True} if call.state.get("told") else {}
             call.tainted |= bool(text) and call.given is not None
         elif text is not None or unreadable(function):
             call.tainted = True
@@ -303,6 +304,8 @@ class Choice:
         for call in self.calls:
             if call.state.get("merged") and not call.tainted:  # the word may stand on every chunk
                 reading.also.append(call.heard(call.given))
+            if call.state.get("grown") and not call.tainted:  # … and the object for what came then
+                reading.also += map(call.heard, readings(call))
             empty = not call.text.strip() and call.given is None
             if empty and call.closed and call.name and not (call.state or call.tainted):
                 reading.calls.append(call.heard(nothing(call)))
