@@ -869,6 +869,10 @@ FINDS: dict[str, Find] = {
     "gemini: a call that was told, again with another field in place of its id": (
         "gemini",
         (called(name="pay", args={"to": "me"}, id="A"), called("STOP", name="pay", args={"to": "me"}, id_="A"))),
+    "conversations: a text of another call, whose name was lost and whose id was not": (
+        "mistral_conversations",
+        (entry_piece(WHOLE), conversed("tool.execution.started", name=HALF, arguments=""),
+         conversed("tool.execution.delta", name="pay", arguments="}"), RESPONSE_OVER)),
     "dashscope: a call that begins after the token limit was said": (
         "dashscope",
         (generated(finish="length"), generated(named("{")), generated(entry("}", id="")))),

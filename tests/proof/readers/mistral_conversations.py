@@ -272,7 +272,7 @@ class Entries:
 
     def end(self) -> None:
         self.reading.ended = "normal"
-        if any(c.text and not c.name for c in self.calls):
+        if any(c.text and not (c.name or c.ids) for c in self.calls):  # nobody says whose it is
             self.lost(self.calls)
         for call in self.calls:
             if call.kind == "function":
