@@ -24,17 +24,17 @@ from ..conversation import Text
 from ..errors import EncodeError
 from ..events import ToolCall
 from ..text.written import json_text
-from ..tools import EMPTY_SCHEMA, File, Tool, ToolChoice
+from ..tools import EMPTY_SCHEMA, File, Link, Tool, ToolChoice
 from .encoder import Entry
 from .fields import at, is_there
 
 __all__ = [
     "Blocks", "Entry", "Found", "Items", "LeftOut", "Line", "Lines", "Messages", "ModelSaid", "Named",
     "Piece", "Recall", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
-    "gathered", "media", "media_of", "type_of", "under", "word",
+    "gathered", "media", "media_at", "media_of", "type_of", "under", "word",
 ]  # fmt: skip
 
-Piece: TypeAlias = Text | File
+Piece: TypeAlias = Text | File | Link
 Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
 Recall: TypeAlias = Callable[[str], Entry | None]  # what was told under a name
 # What comes of taking something for what it is not.
@@ -335,7 +335,7 @@ class Messages:
         """The content of a result: a text, texts and media, or the JSON value that it is."""
         if not isinstance(content, list):
             return content
-        pieces = [self._piece(block) for block in content]
+        pieces = [self._held(block) for block in content]
         if any(
             isinstance(piece, File) for piece in pieces
         ):  # what is beside media is said in words
@@ -347,6 +347,11 @@ class Messages:
         if all(isinstance(piece, Text) for piece in pieces):
             return "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
         return [piece.text if isinstance(piece, Text) else piece for piece in pieces]
+
+    def _held(self, block: Any) -> Text | File | None:
+        """As ``_piece``, of a result: what is at an address stays as it is written."""
+        piece = self._piece(block)
+        return None if isinstance(piece, Link) else piece
 
     def _piece(self, block: Any) -> Piece | None:
         if not isinstance(block, dict):
@@ -582,3 +587,12 @@ def media_of(uri: str, name: Any = None) -> File | None:
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None
     return media(data, head.removeprefix("data:").removesuffix(";base64"), name)
+
+
+def media_at(uri: str, type: str, name: Any = None) -> File | Link:
+    """The media in a data URI, or the link that any other is; ``type`` is what its place says of that.
+
+    >>> media_at("https://example.org/cat.png", "image/*").url
+    'https://example.org/cat.png'
+    """
+    return media_of(uri, name) or Link(uri, type, name if isinstance(name, str) else None)

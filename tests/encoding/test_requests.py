@@ -14,6 +14,7 @@ from streamnorm import (
     Conversation,
     EncodeError,
     File,
+    Link,
     RequestOptions,
     StreamnormError,
     Tool,
@@ -34,6 +35,7 @@ from tests.providers.test_sdk_requests import judge
 WIRES = list(PROVIDERS)
 CALLING = [name for name, row in PROVIDERS.items() if row.tools]
 PICTURE = File(b"\x89PNG", "image/png")
+LINKS = Link("https://x.test/a.png"), Link("https://x.test/a.pdf", "application/pdf")
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
     "properties": {"city": {"type": "string", "minLength": 2}, "days": {"type": "integer", "minimum": 1}},
@@ -63,7 +65,7 @@ def talk(wire: str) -> Conversation:
     first = heard(wire, think("Hm."), *steps)
     results = [ToolResult.for_call(c, {"n": n}, is_error=n == 1) for n, c in enumerate(first.calls)]
     said = Conversation().user("Hi", PICTURE).add(first).results(results)
-    return said.user("And?").add(heard(wire, say("Bye."))).user("Thanks")
+    return said.user("And?", *LINKS).add(heard(wire, say("Bye."))).user("Thanks")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

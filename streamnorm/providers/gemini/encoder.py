@@ -22,7 +22,7 @@ from ...encoding.schemas import Dialect
 from ...events import Echo, ToolCall
 from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 
 __all__ = ["ENCODER", "SIGNATURE", "GeminiEncoder", "part_of"]
 
@@ -158,7 +158,13 @@ class GeminiEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        return [{"role": "user", "parts": [_piece(part) for part in said.pieces]}]
+        return [{"role": "user", "parts": self.contents(said, _piece)}]
+
+    def linked(self, part: Link) -> Entry | None:
+        """Only films may be without a type."""
+        if part.exact_type is None and part.modality != "video":
+            return None
+        return {"fileData": filled({"mimeType": part.exact_type, "fileUri": part.url})}
 
     def answers(self, said: Said) -> list[Entry]:
         parts = [entry for answer in said.answers for entry in self._answer(answer)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...encoding.messages import (
     Blocks,
@@ -22,12 +23,12 @@ from ...encoding.messages import (
     under,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import File, Mode, Tool, ToolChoice
+from ...tools import File, Link, Mode, Tool, ToolChoice
 from .encoder import SCHEMA
 
-__all__ = ["MESSAGES", "GeminiMessages"]
+__all__ = ["MESSAGES", "GeminiMessages", "link_of"]
 
-
+UPLOADED = "generativelanguage.googleapis.com"  # where files lie that a key of this provider opens
 MODES: Mapping[str, Mode] = {
     "AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "allowed",
 }  # fmt: skip
@@ -49,8 +50,9 @@ class GeminiMessages(Blocks):
     )
     tools_at, choice_at = "tools", "toolConfig.functionCallingConfig"
     known = frozenset(
-        {"role", "parts", "text", "inlineData", "mimeType", "functionResponse", "id", "name"}
-    )
+        {"role", "parts", "text", "inlineData", "fileData", "fileUri", "mimeType",
+         "functionResponse", "id", "name"}
+    )  # fmt: skip
     opaque = frozenset({"data", "response"})
 
     def is_own(self, entry: Entry) -> bool:
@@ -136,6 +138,9 @@ class GeminiMessages(Blocks):
         return {"text": text}
 
     def piece(self, block: Entry) -> Piece | None:
+        if "fileData" in block:
+            said = block["fileData"]  # only films may be without a type
+            return link_of(said["fileUri"], said.get("mimeType") or "video/*")
         data = block["inlineData"]
         return media(data["data"], data["mimeType"])
 
@@ -145,6 +150,13 @@ class GeminiMessages(Blocks):
 
     def answered(self, answer: Entry) -> Iterator[Entry]:
         yield answer  # each chunk of a stream has this very form
+
+
+def link_of(uri: str, type: str) -> Link:
+    """What is on the web; a file that was uploaded to this provider is nobody else's to read."""
+    if urlsplit(uri).hostname == UPLOADED:
+        raise ValueError("a file that only this provider has")
+    return Link(uri, type)
 
 
 def _as_json_schema(said: Any) -> Any:
