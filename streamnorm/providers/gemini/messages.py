@@ -25,6 +25,7 @@ from ...encoding.messages import (
 from ...encoding.pairs import UNAVAILABLE
 from ...tools import File, Link, Mode, Tool, ToolChoice
 from .encoder import SCHEMA
+from .spelling import as_json_schema, evened
 
 __all__ = ["MESSAGES", "GeminiMessages", "link_of"]
 
@@ -42,12 +43,7 @@ class GeminiMessages(Blocks):
     clients = ("user", "function", "tool")
     results_first = False
     needs_id = False
-    beside = (
-        "systemInstruction",
-        "system_instruction",
-        "tools",
-        "toolConfig.functionCallingConfig",
-    )
+    beside = ("systemInstruction", "tools", "toolConfig.functionCallingConfig")
     tools_at, choice_at = "tools", "toolConfig.functionCallingConfig"
     known = frozenset(
         {"role", "parts", "text", "inlineData", "fileData", "fileUri", "mimeType",
@@ -60,6 +56,9 @@ class GeminiMessages(Blocks):
 
     def is_own_body(self, body: Entry) -> bool:
         return self.container in body
+
+    def evened(self, body: Any) -> Any:
+        return evened(body)
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -74,7 +73,7 @@ class GeminiMessages(Blocks):
     def _function(self, said: Entry) -> Tool:
         if SCHEMA not in said and isinstance(said.get("parameters"), dict):
             rest = {key: value for key, value in said.items() if key != "parameters"}
-            said = {**rest, SCHEMA: _as_json_schema(said["parameters"])}
+            said = {**rest, SCHEMA: as_json_schema(said["parameters"])}
         return self.function(said, SCHEMA)
 
     def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
@@ -131,7 +130,7 @@ class GeminiMessages(Blocks):
     # --- what was said ----------------------------------------------------------------------------
 
     def system(self, body: Entry) -> Any:
-        said = body.get("systemInstruction", body.get("system_instruction"))
+        said = body.get("systemInstruction")
         return said.get(self.key) if isinstance(said, dict) else said
 
     def text(self, text: str) -> Entry:
@@ -157,19 +156,6 @@ def link_of(uri: str, type: str) -> Link:
     if urlsplit(uri).hostname == UPLOADED:
         raise ValueError("a file that only this provider has")
     return Link(uri, type)
-
-
-def _as_json_schema(said: Any) -> Any:
-    """A schema in the provider's older dialect, whose types are in capitals."""
-    if isinstance(said, list):
-        return [_as_json_schema(inner) for inner in said]
-    if not isinstance(said, dict):
-        return said
-    schema = {key: _as_json_schema(value) for key, value in said.items() if key != "nullable"}
-    if isinstance(said.get("type"), str):
-        kind = said["type"].lower()
-        schema["type"] = [kind, "null"] if said.get("nullable") else kind
-    return schema
 
 
 MESSAGES = GeminiMessages
