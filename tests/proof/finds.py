@@ -234,6 +234,12 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "foundry: what was added without a place is done in one under another id, and listed under its own": (
+        "azure_foundry",
+        (CREATED, item("added", "file_search_call", None, id="fs_1", queries=[]),
+         item("done", "file_search_call", 2, id="fs_2", queries=["q"]),
+         over({"type": "message", "content": []}, {"type": "message", "content": []},
+              {"type": "file_search_call", "id": "fs_1", "queries": ["q"]}))),
     "responses: the final list says an item twice, and so the next one in another place": (
         "openai_responses",
         (CREATED,
@@ -932,6 +938,19 @@ FINDS: dict[str, Find] = {
         "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
     "claude: a whole block beside half a character": (
         "claude_code", (said_line(tool_use(HALF, input={"to": "me"})), session_over())),
+    **{
+        f"claude: a piece of a call in a line that is called {kind}": (
+            "claude_code",
+            (told_event(start()), told_event(delta('{"n":1')), {**told_event(delta("2")), "type": kind},
+             told_event(delta("}")), told_event(stop()), told_event(reason()), told_event(END),
+             result_line(), session_over()))
+        for kind in ("system", "tool_progress", "progress", "rate_limit_event")
+    },
+    "claude: a piece of a call in a line that is called otherwise, at a place where no call began": (
+        "claude_code",
+        (told_event(start(1)), told_event(delta('{"n":1', 1)), {**told_event(delta("2")), "type": "mode"},
+         told_event(delta("}", 1)), told_event(stop(1)), told_event(reason()), told_event(END),
+         result_line(), session_over())),
     "claude: a piece of an agent that cannot be read": (
         "claude_code",
         (told_event({"type": "message_start", "message": {"id": "m1"}}), told_event(start()),
