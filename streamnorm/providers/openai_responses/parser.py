@@ -640,7 +640,8 @@ class ResponsesParser(Parser):
             self.calls.hear(call, out, name=p.name)
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
-        self.calls.settle(call, text, out)
+        if not (call.taint and self.even_objects):  # an object is no word of the wire on a text
+            self.calls.settle(call, text, out)
         self._grown = None  # what comes after all was said is looked at
 
     def _progress_piece(self, p: _Piece, out: Out) -> None:
