@@ -97,9 +97,8 @@ def _piece(said: _Line, lane: str | None) -> Place:
 
 
 def _answer(said: _Line, lane: str | None) -> Place:
-    """A line of an answer that says its id begins one, unless that is open."""
-    id = _as_message(said.message).id
-    return Place(Role.BEGINS if id else Role.SPEAKS, lane, id, name=said.uuid)
+    """A line of an answer says its id, but in old sessions."""
+    return Place(Role.SPEAKS, lane, _as_message(said.message).id or None, name=said.uuid)
 
 
 def _results(said: _Line, lane: str | None) -> Place:
