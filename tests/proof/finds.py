@@ -54,6 +54,11 @@ def named(text: Any = "", name: str = "pay", id: str = "A", index: int = 0) -> d
     return {"index": index, "id": id, "function": {"name": name, "arguments": text}}
 
 
+def legacy(text: Any, name: str = "", finish: Any = None) -> Payload:
+    said = {"name": name, "arguments": text} if name else {"arguments": text}
+    return {"choices": [{"index": 0, "delta": {"function_call": said}, "finish_reason": finish}]}
+
+
 def custom(text: Any, **more: Any) -> dict[str, Any]:
     return {"index": 0, **more, "custom": {"input": text, **({"name": "pay"} if more else {})}}
 
@@ -1258,6 +1263,26 @@ FINDS: dict[str, Find] = {
             "gemini", (*(called(name="pay", id="A", **said) for said in (first, second)), part("STOP", text="")))
         for first, second in (({}, {"args": {}}), ({"args": {}}, {}))
     },
+    **{
+        f"gemini: a call in {name!r}": (
+            "gemini", (part("STOP", **{name: {"name": "pay", "args": {"to": "me"}}}),))
+        for name in ("functionCall_", "function__call", "function_call_")
+    },
+    **{
+        f"{wire}: an empty object beside a word for the end, and text behind it": (wire, frames)
+        for wire, frames in {
+            "openai_chat": (chat(named("{}"), finish="stop"), chat(entry(WHOLE)), DONE),
+            "mistral": (chat(named("{}"), finish="stop"), chat(entry(WHOLE)), chat(finish="stop"), DONE),
+            "dashscope": (generated(named("{}"), finish="stop"), generated(entry(WHOLE)),
+                          generated(finish="stop")),
+        }.items()
+    },
+    "chat: function_call as an empty object beside a word for the end, and text behind it": (
+        "openai_chat", (legacy("{}", "pay", finish="stop"), legacy(WHOLE), chat(finish="stop"), DONE)),
+    "gemini: a candidate that stands twice in its chunk": (
+        "gemini", ({"candidates": called("STOP", name="pay", id="A", args={"to": "me"})["candidates"] * 2},)),
+    "gemini: an array that is sent twice": (
+        "gemini", (b"[" + array_of(called("STOP", name="pay", args={"to": "me"})) + b"]",) * 2),
     "codex: a search that does not say what it searches for, twice": (
         "codex", (thing("completed", "web_search", query=None),) * 2),
     "ollama: calls beside a message": (
