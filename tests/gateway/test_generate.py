@@ -185,3 +185,29 @@ def test_a_streamed_chat_of_its_sdk_goes_back_as_one_turn():
         {"role": "assistant", "content": "Hello!"},
         {"role": "user", "content": "Go on"},
     ]
+
+
+def test_its_sdk_lists_models_where_other_clients_list_theirs():
+    """It asks ``/v1/models``, where Codex wants to hear of none: the header of its key tells the two apart."""
+    with gateway("ollama", model="qwen") as running:
+        for version in ("v1", "v1alpha", "v1beta"):
+            options = {"base_url": running.url, "api_version": version}
+            with genai.Client(api_key="any", http_options=options) as client:
+                assert [model.name for model in client.models.list()] == [
+                    "models/qwen",
+                    "models/ollama/qwen",
+                ]
+        for headers in ({}, {"authorization": "Bearer any"}, {"x-api-key": "any"}):
+            listed = httpx.get(f"{running.url}/v1/models", headers=headers).json()
+            assert listed["models"] == []
+            assert [model["id"] for model in listed["data"]] == ["qwen", "ollama/qwen"]
+
+
+def test_a_model_of_dots_is_no_other_path_of_its_provider():
+    with between("bedrock", ANSWER) as (running, upstream):
+        for model in ("..", "%2E%2E", "."):
+            heard = post(running.url, f"/v1beta/models/{model}:{AT_ONCE}", BODY)
+            assert heard.status == 400
+            assert heard.error is not None
+            assert heard.error["status"] == "INVALID_ARGUMENT"
+    assert upstream.requests == []
