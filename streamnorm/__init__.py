@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from .telemetry import Telemetry as Telemetry
     from .telemetry import observe as observe
     from .tools import File as File
+    from .tools import Link as Link
     from .tools import Tool as Tool
     from .tools import ToolChoice as ToolChoice
     from .tools import ToolResult as ToolResult
@@ -126,6 +127,7 @@ _LAZY = {
     "HistoryError": "history",
     "LoopGuard": "agent.circles",
     "File": "tools",
+    "Link": "tools",
     "MemoryHistory": "history",
     "PartialArgs": "ui.preview",
     "Passage": "passage",
@@ -222,6 +224,7 @@ __all__ = [
     "ToolChoice",
     "ToolResult",
     "File",
+    "Link",
     "Conversation",
     "Turn",
     "Text",

@@ -41,7 +41,7 @@ from .fold import (
     Shown,
     echoes_of,
 )
-from .tools import File, ToolResult
+from .tools import File, Link, ToolResult
 
 __all__ = ["Conversation", "Made", "Part", "Reasoning", "Text", "Turn"]
 
@@ -108,7 +108,7 @@ class Made(msgspec.Struct, frozen=True, tag_field="kind", tag="made"):
         return None if self.data is None else File(self.data, self.type)
 
 
-Part: TypeAlias = Text | Reasoning | Made | ToolCall | ProviderToolResult | ToolResult | File
+Part: TypeAlias = Text | Reasoning | Made | ToolCall | ProviderToolResult | ToolResult | File | Link
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -134,7 +134,9 @@ class Turn(msgspec.Struct, frozen=True):
             raise UsageError(f"a turn is of {', '.join(_ROLES)}, not of {self.role!r}")
         _only(self.parts, tuple, 'parts are a tuple, such as Turn("user", (Text("Hello"),))')
         for part in self.parts:
-            _only(part, Part, "a part is a Text, Reasoning, Made, ToolCall, ToolResult or File")
+            _only(
+                part, Part, "a part is a Text, Reasoning, Made, ToolCall, ToolResult, File or Link"
+            )
 
     @classmethod
     def from_events(cls, events: Iterable[Event], *, choice: int = 0) -> Turn:
@@ -285,10 +287,10 @@ class Conversation(msgspec.Struct):
         """All of it as JSON, echoes and media too; nothing is lost."""
         return msgspec.json.encode(self)
 
-    def user(self, *parts: str | File | Text) -> Conversation:
+    def user(self, *parts: str | File | Link | Text) -> Conversation:
         """The user says something."""
         for part in parts:
-            _only(part, str | Text | File, "what a user says is text or File")
+            _only(part, str | Text | File | Link, "what a user says is text, File or Link")
         return self.add(Turn("user", tuple(Text(p) if isinstance(p, str) else p for p in parts)))
 
     def assistant(self, said: str | Turn | Iterable[Event]) -> Conversation:

@@ -198,8 +198,13 @@ class Router:
         return self._beside(place, line)
 
     def _speaks(self, place: Place, line: bytes) -> list[Move]:
-        """Without a name, only what was said to the open response tells that this is the next one."""
+        """One with a name begins a response, unless that is open, or the open one lost its own. Without
+        a name, only what was said to the open response tells that this is the next one."""
         held = self._open.get(place.lane)
+        if place.response_id is not None:
+            if held is not None and held.begun and held.response_id is None:
+                self._open[place.lane] = held._replace(response_id=place.response_id)
+            return self._begins(place, line)
         if held is not None and (held.begun or not held.replied):
             return [self._heard(place.lane, held, line)]
         cut = self._heard_and_over(place.lane, line) if held else []

@@ -138,7 +138,7 @@ def read_request(provider: str, body: Any) -> Request:
     with _bounded():
         if (where := _unsayable(body)) is not None:
             raise UsageError(f"{where[1:]} is NaN or Infinity, which JSON cannot say")
-        return _read(name, messages, body)
+        return _read(name, messages, messages.evened(body))
 
 
 def _unsayable(value: Any) -> str | None:
@@ -154,7 +154,8 @@ def _unsayable(value: Any) -> str | None:
 
 def read_conversation(provider: str, body: Any) -> Mended:
     """The turns alone, of a body or of its list of messages; the system text is in them."""
-    return _talk(*messages_of(provider, body), body).read()
+    name, messages = messages_of(provider, body)
+    return _talk(name, messages, messages.evened(body)).read()
 
 
 def _read(name: str, messages: Messages, body: Entry) -> Request:
@@ -199,7 +200,7 @@ def _why(row: Repair) -> str:
 
 def _talk(name: str, messages: Messages, body: Any) -> _Reading:
     entries = messages.entries(body)
-    if not isinstance(entries, list | str):
+    if not isinstance(entries, list | str if messages.takes_text else list):
         raise UsageError(f"this body has no list of {messages.container!r}, as those of {name} do")
     beside = messages.system(body) if isinstance(body, dict) else None
     reading = _Reading(name, messages)

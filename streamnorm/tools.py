@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from mimetypes import guess_type
 from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import msgspec
@@ -18,7 +19,7 @@ from .events import BrokenToolCall, ToolCall
 from .text.written import json_text
 
 __all__ = [
-    "File", "Grammar", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of",
+    "File", "Grammar", "Link", "Output", "Tool", "ToolChoice", "ToolResult", "arguments_of",
 ]  # fmt: skip
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
@@ -238,8 +239,7 @@ class File(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
     @property
     def modality(self) -> MediaKind:
         """image, audio, video, or document for anything else."""
-        family = self.type.partition("/")[0]
-        return family if family in ("image", "audio", "video") else "document"  # type: ignore[return-value]
+        return _modality(self.type)
 
     @property
     def summary(self) -> str:
@@ -260,6 +260,67 @@ class File(msgspec.Struct, frozen=True, tag_field="kind", tag="media"):
         except UnicodeDecodeError:
             return self.summary
         return f"{self.name}\n\n{text}" if self.name else text
+
+
+class Link(msgspec.Struct, frozen=True, tag_field="kind", tag="link"):
+    """A medium of the user's at an address on the web: its bytes are not at hand, and nobody here fetches them.
+
+    ``type`` is its media type, or as much as is known of it. A wire that takes no addresses is told of it
+    in words.
+
+    >>> Link("https://example.org/cat.png", "image/*").modality
+    'image'
+    """
+
+    url: str
+    type: str = "image/*"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, str) or not self.url.startswith(("https://", "http://")):
+            raise EncodeError(
+                "Link is an address on the web, such as Link('https://…/cat.png', 'image/png'); bytes "
+                "are a File"
+            )
+        if not isinstance(self.type, str) or not isinstance(self.name, str | None):
+            raise EncodeError("the type and the name of a Link are texts")
+
+    @property
+    def modality(self) -> MediaKind:
+        """image, audio, video, or document for anything else."""
+        return _modality(self.type)
+
+    @property
+    def exact_type(self) -> str | None:
+        """Its media type: as it was said, or as the end of the address says.
+
+        >>> Link("https://example.org/cat.png?v=2", "image/*").exact_type
+        'image/png'
+        """
+        if not self.type.endswith("*"):
+            return self.type
+        guessed = guess_type(self.url.partition("?")[0].partition("#")[0])[0] or ""
+        return guessed if guessed.startswith(self.type[:-1]) else None
+
+    def is_of(self, type: str) -> bool:
+        """Is it of this media type, or of this family, such as ``image/*``?
+
+        >>> Link("https://example.org/a.pdf", "application/*").is_of("application/pdf")
+        True
+        """
+        if type.endswith("*"):
+            return self.type.startswith(type[:-1])
+        return self.exact_type == type
+
+    @property
+    def words(self) -> str:
+        """What is said of it on a wire that takes no addresses."""
+        return f"[{self.modality}: {self.url}]"
+
+
+def _modality(type: str) -> MediaKind:
+    family = type.partition("/")[0]
+    return family if family in ("image", "audio", "video") else "document"  # type: ignore[return-value]
 
 
 Output: TypeAlias = Any  # text, a JSON value, File, or a list of texts and File

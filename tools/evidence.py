@@ -44,8 +44,9 @@ the reason and what was heard of it.
   is broken. A call that was told and is said once more, under its id and in its place (Gemini and Ollama,
   which have no places: in another payload), is the same call (`call.start_repeated`); said otherwise, it is a
   `BrokenToolCall`. So is a copy of a Responses item that says something else than was told, in the final
-  response or before it; what the provider runs may know more of its input by then, which is a note. The same id
-  in another place is another call, with an id of its own.
+  response or before it, and one in the final interaction; what the provider runs may know more of its input by
+  then, which is a note. A call that only the final list has is told, unless one that was heard is missing there:
+  it may be that one. The same id in another place is another call, with an id of its own.
 - **The turn did not fail under it**: a failing word or an error, at the top, in a choice or in a delta,
   also before the end mark. A word that we do not know ends the turn as `Finish("other")`, on which no call
   without its own closing mark is whole. The first word that is not normal stands, whatever is said after it;
@@ -79,6 +80,10 @@ midst of a text, one in a choice that has no call, and one behind the whole obje
 **Fields said twice.** JSON leaves open which counts, and the reader sees the last. Where a payload is read off the
 hot path, in a block of Anthropic that begins a call and in an item of Responses, all fields are counted, and two
 that differ are a loss. In the usual payloads of other wires they are not: that would take a look at each.
+
+**Calls without arguments.** A missing `arguments` field is no text: `{}`, if the call was closed, the turn ended
+normally and its entry has nothing that we do not know. Ollama itself always writes the field, an object or (older
+servers, for none) `null`; imitators leave it out where it is empty.
 
 Ids: the wire's own id of a call beats another identifier of its item, and that beats one that is minted,
 whenever it comes before the call is told; one place is one call, whatever ids it is given.

@@ -17,7 +17,7 @@ from streamnorm.conversation import Text, Turn
 from streamnorm.options import Format, RequestOptions
 from streamnorm.providers import provider_row
 from streamnorm.text.written import in_base64, json_text
-from streamnorm.tools import File, ToolChoice
+from streamnorm.tools import File, Link, ToolChoice
 from tools.documents import cell, main_of
 
 __all__ = ["CLIENTS", "FEATURES", "UPSTREAMS", "lost", "made"]
@@ -34,6 +34,8 @@ UPSTREAMS = (
 
 PICTURE = File(b"\x89PNG\r\n\x1a\n", "image/png")
 PAPER = File(b"%PDF-1.4", "application/pdf", "paper.pdf")
+CAT = Link("https://example.org/cat.png", "image/png")
+REPORT = Link("https://example.org/report.pdf", "application/pdf")
 CALL = ToolCall(0, "call_1", "look", {"at": "it"}, '{"at":"it"}')
 SCHEMA = {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}
 LOOK = Tool("look", "Looks at something", SCHEMA)
@@ -63,6 +65,8 @@ FEATURES: Mapping[str, Callable[[str], Request]] = {
     "a result that is an error": _asked(_answered("not there", is_error=True)),
     "a picture of the user": _asked(_talk(PICTURE)),
     "a document of the user": _asked(_talk(PAPER)),
+    "a picture at an address": _asked(_talk(CAT)),
+    "a document at an address": _asked(_talk(REPORT)),
     "a picture in a result": _asked(_answered([PICTURE])),
     "a system text": _asked(system="Be brief."),
     "a system text in the midst": _asked(
@@ -102,8 +106,9 @@ def lost(feature: str, client: str, upstream: str) -> list[str] | None:
 def _described(body: Any) -> list[str]:
     """Media that a wire cannot take are said in words."""
     text = json_text(body)
-    gone = (f for f in (PICTURE, PAPER) if f.summary in text and in_base64(f.data) not in text)
-    return [DESCRIBED for _ in gone]
+    gone = [f for f in (PICTURE, PAPER) if f.summary in text and in_base64(f.data) not in text]
+    told = [link for link in (CAT, REPORT) if link.words in text]
+    return [DESCRIBED for _ in (*gone, *told)]
 
 
 def _cell(feature: str, upstream: str) -> str:

@@ -23,7 +23,9 @@ class Role(enum.Enum):
     REFUSES = "refuses"  # an error: the end of the open one, or all that is heard of a request
     BESIDE = "beside"  # no part of a response: heard by the open one, or outside of all
     REPLIES = "replies"  # beside, and an answer to the open one
-    SPEAKS = "speaks"  # a part that names no response: of the open one, unless that was replied to
+    # A part that may begin one: of the open one if that has its name or none; where it names none
+    # itself, unless that was replied to.
+    SPEAKS = "speaks"
 
 
 class Place(NamedTuple):

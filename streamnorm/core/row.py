@@ -53,6 +53,7 @@ class Key(NamedTuple):
     header: str = "authorization"
     prefix: str = "Bearer "
     needed: bool = True
+    query: str = ""  # the name under which it may stand in an address
 
     def variable(self, environment: Mapping[str, str]) -> str | None:
         """The variable that holds the key, if any does.
@@ -107,15 +108,15 @@ class Counting(NamedTuple):
 class Listing(NamedTuple):
     """How a list of models is told."""
 
+    path: str
     entry: Mapping[str, Any]  # each of them; "{id}" stands for its name
     whole: Mapping[str, Any] = {}  # with all of them
-    path: str = "/v1/models"
     field: str = "data"  # where they stand
 
     def said(self, id: str) -> dict[str, Any]:
         """One of them.
 
-        >>> Listing({"id": "{id}", "kind": "model"}).said("m1")
+        >>> Listing("/v1/models", {"id": "{id}", "kind": "model"}).said("m1")
         {'id': 'm1', 'kind': 'model'}
         """
         return {

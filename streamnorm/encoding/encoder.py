@@ -15,7 +15,7 @@ from ..conversation import Made, Reasoning, Text
 from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
 from ..text.written import json_text
-from ..tools import File, Tool, ToolChoice, ToolResult
+from ..tools import File, Link, Tool, ToolChoice, ToolResult
 from .fields import Field
 from .ids import Grammar
 from .names import PLAIN, Rule
@@ -82,7 +82,7 @@ class Answer(NamedTuple):
         return (self.result.text,)
 
 
-Spoken: TypeAlias = Text | Reasoning | Made | Called | ProviderToolResult | File
+Spoken: TypeAlias = Text | Reasoning | Made | Called | ProviderToolResult | File | Link
 # Where a medium that the model made goes back: in its turn, with the item of the tool that made it,
 # or nowhere in what the model said.
 Place: TypeAlias = Literal["turn", "item", "nowhere"]
@@ -106,9 +106,9 @@ class Said(NamedTuple):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def pieces(self) -> list[Text | File]:
+    def pieces(self) -> list[Text | File | Link]:
         """The texts and media of what a client said."""
-        return [part for part in self.parts if isinstance(part, Text | File)]
+        return [part for part in self.parts if isinstance(part, Text | File | Link)]
 
     @property
     def pictures(self) -> tuple[File, ...]:
@@ -181,6 +181,15 @@ class Encoder:
 
     def user(self, said: Said) -> list[Entry]:
         raise NotImplementedError
+
+    def linked(self, part: Link) -> Entry | None:
+        """A medium of the user's at an address; None: this wire takes none of this type."""
+        return None
+
+    def contents(self, said: Said, say: Callable[[Text | File], Entry | None]) -> list[Entry]:
+        """What a client said, block by block; what is at an address is said by ``linked``."""
+        blocks = (self.linked(p) if isinstance(p, Link) else say(p) for p in said.pieces)
+        return [block for block in blocks if block is not None]
 
     def assistant(self, said: Said) -> list[Entry]:
         raise NotImplementedError

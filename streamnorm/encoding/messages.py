@@ -14,27 +14,28 @@ as ``LeftOut``. Nothing that stands in a body raises.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..conversation import Text
 from ..errors import EncodeError
 from ..events import ToolCall
+from ..text.media import bytes_of
 from ..text.written import json_text
-from ..tools import EMPTY_SCHEMA, File, Tool, ToolChoice
+from ..tools import EMPTY_SCHEMA, File, Link, Tool, ToolChoice
 from .encoder import Entry
 from .fields import at, is_there
 
 __all__ = [
     "Blocks", "Entry", "Found", "Items", "LeftOut", "Line", "Lines", "Messages", "ModelSaid", "Named",
     "Piece", "Recall", "Returned", "Step", "SystemSaid", "ToolSaid", "UserSaid", "as_object", "blocks_of",
-    "gathered", "media", "media_of", "type_of", "under", "word",
+    "gathered", "media", "media_at", "media_of", "type_of", "under", "word",
 ]  # fmt: skip
 
-Piece: TypeAlias = Text | File
+Piece: TypeAlias = Text | File | Link
 Named: TypeAlias = tuple[Any, Any]  # the id and the name of a call or a result, as they stand there
 Recall: TypeAlias = Callable[[str], Entry | None]  # what was told under a name
 # What comes of taking something for what it is not.
@@ -130,6 +131,7 @@ class Messages:
     # Where no word of a body tells whose it is: is it this provider's? And a bare list of messages?
     is_usual: ClassVar[bool] = False
     is_usual_list: ClassVar[bool] = False
+    takes_text: ClassVar[bool] = False  # a text may stand in place of the entries
 
     # Where a body has its system text, its tools and what may be called, and what else is read here.
     beside: ClassVar[tuple[str, ...]] = ()
@@ -173,6 +175,10 @@ class Messages:
 
     def recalled(self, body: Entry, recall: Recall) -> Entry:
         """The body with what it only names, as far as that is known."""
+        return body
+
+    def evened(self, body: Any) -> Any:
+        """The body as it is read here, of all the ways in which a client may spell it."""
         return body
 
     # --- tools ------------------------------------------------------------------------------------
@@ -335,7 +341,7 @@ class Messages:
         """The content of a result: a text, texts and media, or the JSON value that it is."""
         if not isinstance(content, list):
             return content
-        pieces = [self._piece(block) for block in content]
+        pieces = [self._held(block) for block in content]
         if any(
             isinstance(piece, File) for piece in pieces
         ):  # what is beside media is said in words
@@ -347,6 +353,11 @@ class Messages:
         if all(isinstance(piece, Text) for piece in pieces):
             return "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
         return [piece.text if isinstance(piece, Text) else piece for piece in pieces]
+
+    def _held(self, block: Any) -> Text | File | None:
+        """As ``_piece``, of a result: what is at an address stays as it is written."""
+        piece = self._piece(block)
+        return None if isinstance(piece, Link) else piece
 
     def _piece(self, block: Any) -> Piece | None:
         if not isinstance(block, dict):
@@ -364,11 +375,6 @@ def _kind(block: Entry) -> str:
     return type_of(block) or str(next(iter(block), "?"))
 
 
-def _objects(entries: Any) -> Iterator[tuple[str, Entry | None]]:
-    for number, entry in enumerate(entries):
-        yield f"entry {number}", entry if isinstance(entry, dict) else None
-
-
 class _Roles(Messages):
     """Wires whose entries say who speaks."""
 
@@ -378,8 +384,13 @@ class _Roles(Messages):
     def is_by_model(self, entry: Entry) -> bool:
         return bool(entry.get("role") == self.model)
 
+    def placed(self, entries: Any) -> Iterator[tuple[str, Entry | None]]:
+        """The entries, each with where it stands; None for what is no object."""
+        for number, entry in enumerate(entries):
+            yield f"entry {number}", entry if isinstance(entry, dict) else None
+
     def read(self, entries: Any) -> Iterator[Step]:
-        for where, entry in _objects(entries):
+        for where, entry in self.placed(entries):
             if entry is None:
                 yield LeftOut(where, "it is no object")
             else:
@@ -435,6 +446,24 @@ class Blocks(_Roles):
             return [self.text(content)] if content else []
         return blocks_of(entry, self.key)
 
+    def placed(self, entries: Any) -> Iterator[tuple[str, Entry | None]]:
+        """Roles take turns here: what the model said in several messages, one behind the other, is one
+        turn. Some clients keep each chunk of a stream as a message."""
+        for is_said, rows in groupby(
+            super().placed(entries), key=lambda row: self._is_said(row[1])
+        ):
+            together = list(rows)
+            if is_said and len(together) > 1:
+                said = [entry for _, entry in together if entry is not None]
+                blocks = [block for entry in said for block in self.blocks(entry)]
+                yield together[0][0], {"role": self.model, self.key: blocks}
+            else:
+                yield from together
+
+    def _is_said(self, entry: Entry | None) -> bool:
+        """Is it the model's, and nothing stands beside what it said?"""
+        return entry is not None and self.is_by_model(entry) and entry.keys() == {"role", self.key}
+
     def line(self, number: int, entry: Entry) -> Line:
         line = Line(entry, entry.get("role") == self.model)
         for block in blocks_of(entry, self.key):
@@ -480,6 +509,8 @@ class Lines(_Roles):
 class Items(_Roles):
     """Calls and results are items of one list; what the model said comes item by item."""
 
+    takes_text = True
+
     def leads(self, item: Entry) -> bool:
         """Is this refused without the item that it led to?"""
         return False
@@ -503,7 +534,7 @@ class Items(_Roles):
         if isinstance(entries, str):
             entries = [{"role": "user", "content": entries}]
         items: list[Entry] = []
-        for where, entry in _objects(entries):
+        for where, entry in self.placed(entries):
             if entry is not None and self.is_model(entry):
                 items.append(entry)
                 continue
@@ -565,10 +596,12 @@ def as_object(holder: Entry, key: str) -> bool:
 
 
 def media(data: Any, type: Any, name: Any = None) -> File:
-    """File whose bytes are written as base64, or stand there as they are."""
+    """File whose bytes are written as base64, of either alphabet, or stand there as they are."""
     if not isinstance(type, str):
         raise TypeError("media without a type")
-    plain = data if isinstance(data, bytes) else base64.b64decode(data, validate=True)
+    plain = data if isinstance(data, bytes) else bytes_of(data)
+    if plain is None:
+        raise ValueError("no base64")
     return File(plain, type, name if isinstance(name, str) else None)
 
 
@@ -582,3 +615,12 @@ def media_of(uri: str, name: Any = None) -> File | None:
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None
     return media(data, head.removeprefix("data:").removesuffix(";base64"), name)
+
+
+def media_at(uri: str, type: str, name: Any = None) -> File | Link:
+    """The media in a data URI, or the link that any other is; ``type`` is what its place says of that.
+
+    >>> media_at("https://example.org/cat.png", "image/*").url
+    'https://example.org/cat.png'
+    """
+    return media_of(uri, name) or Link(uri, type, name if isinstance(name, str) else None)

@@ -19,7 +19,7 @@ from ..errors import EncodeError
 from ..events import Echo, ProviderToolResult, ToolCall
 from ..options import RequestOptions
 from ..text.written import json_text
-from ..tools import File, Tool, ToolChoice, ToolResult, only_whole
+from ..tools import File, Link, Tool, ToolChoice, ToolResult, only_whole
 from .declare import tool_fields
 from .encoder import Answer, Body, Called, Encoder, Entry, Said, Spoken
 from .fields import joined, said_options
@@ -181,9 +181,24 @@ class _Plan:
         self.system.append(turn.text)
 
     def _user(self, turn: Turn, where: str) -> None:
-        parts = tuple(part for part in turn.parts if isinstance(part, Text | File))
+        parts = tuple(
+            self._sayable(part, where)
+            for part in turn.parts
+            if isinstance(part, Text | File | Link)
+        )
         if parts:
             self._talk.append(Said("user", (*self._shown_again(), *parts)))
+
+    def _sayable(self, part: Text | File | Link, where: str) -> Text | File | Link:
+        """What is at an address, on a wire that takes none, is told in words."""
+        if not isinstance(part, Link) or self._encoder.linked(part) is not None:
+            return part
+        self._encoder.drop(
+            where,
+            "address",
+            f"this wire takes no {part.modality} at an address; it is told in words",
+        )
+        return Text(part.words)
 
     def _shown_again(self) -> list[File]:
         """Pictures that the model made, on a wire that hears of them from users only."""

@@ -1,7 +1,8 @@
 """A JSON array streamed element by element: bytes in any chunking in, elements out.
 
 Rule: an element is told when its own last bracket has come, never earlier; commas, white space and
-the array's brackets are dropped. Whatever else stands between elements is told as one.
+the array's brackets are dropped. Whatever else stands between elements is told as one, and so is what
+follows the array, at the very end: elements of another one, sent again by a relay, are none of this.
 Written by hand: the two streaming parsers on PyPI hand out parsed trees, and we need each element's
 bytes. Only structural bytes are looked at, each once.
 """
@@ -44,6 +45,9 @@ class JsonArray:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The elements that ended in this chunk."""
         elements: list[bytes] = []
+        if self.closed:
+            self._stray(chunk)
+            return elements
         around = self._around
         begin = 0 if self._depth > around else None
         between = 0 if self._depth == around else None
@@ -87,6 +91,8 @@ class JsonArray:
                             return elements
                         elements += self._swept()
                     self._depth, self.closed, between = 0, True, None
+                    self._stray(chunk[at:])
+                    break
         self._skip = max(0, at - len(chunk))
         if begin is not None:
             self._hold(chunk[begin:])

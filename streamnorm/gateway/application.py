@@ -18,9 +18,10 @@ import base64
 import hmac
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
 import httpx
 from starlette.applications import Starlette
@@ -45,7 +46,7 @@ from . import exchange
 from .asked import Address
 from .asking import new_client
 from .case import MIB, Services, Settings
-from .common import listed, listings, problem
+from .common import Lists, problem
 from .flow import Flow
 from .log import to_the_log
 from .metrics import CONTENT_TYPE, Metrics
@@ -110,18 +111,8 @@ def app(
         upstreams, settings, store_at(store), Flow(metrics, tell), http or new_client(), Named()
     )
     takes = None if folder is None else create_app(Recorded(folder), hosts=hosts, origins=origins)
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            stack.callback(services.store.close)
-            if http is None:
-                stack.push_async_callback(services.http.aclose)
-            if takes is not None:
-                await stack.enter_async_context(takes.router.lifespan_context(takes))
-            yield
-
     guards = [Middleware(Guard, hosts=hosts, origins=origins, advice=("--listen", ""))]
+    guards.append(Middleware(KeysInAddresses))
     if client_key_env is not None:
         key = sendable("--client-key-env", client_key_env, known)
         guards.append(Middleware(Door, key=key))
@@ -129,11 +120,29 @@ def app(
         routes=[*_wires(services), *_pages(services, metrics), *_takes(takes)],
         middleware=guards,
         exception_handlers={HTTPException: _problem},
-        lifespan=lifespan,
+        lifespan=_lifespan(services, takes, closes=http is None),
     )
     made.router.redirect_slashes = False  # not every client follows one
     made.state.services = services
     return made
+
+
+def _lifespan(
+    services: Services, takes: Starlette | None, *, closes: bool
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """What is open as long as the application is; ``closes`` if the client that asks is its own."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.callback(services.store.close)
+            if closes:
+                stack.push_async_callback(services.http.aclose)
+            if takes is not None:
+                await stack.enter_async_context(takes.router.lifespan_context(takes))
+            yield
+
+    return lifespan
 
 
 # --- the wires ------------------------------------------------------------------------------------
@@ -201,7 +210,7 @@ class _NoSocket:
 
 
 def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
-    upstreams, ways = services.upstreams, listings()
+    upstreams, lists = services.upstreams, Lists()
 
     async def index(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -219,13 +228,14 @@ def _pages(services: Services, metrics: Metrics) -> list[BaseRoute]:
         return answer({"upstreams": named, "rows": services.flow.rows()})
 
     async def models(request: Request) -> Response:
-        return answer(listed(ways[request.scope["path"]], upstreams.models))
+        said = lists.told(request.scope["path"], request.headers, upstreams.models)
+        return answer(said)
 
     return [
         Route("/", index),
         Route("/health", health),
         Route("/metrics", measured),
-        *(Route(path, models) for path in ways),
+        *(Route(path, models) for path in lists.paths),
         Route("/gateway/flow", flow),
         Mount("/gateway", StaticFiles(directory=STATIC)),
         Mount("/static", StaticFiles(directory=PAGE)),
@@ -278,6 +288,29 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 
 # --- who may come in ------------------------------------------------------------------------------
+
+
+class KeysInAddresses:
+    """ASGI middleware: a key that a client writes into the address, as some wires let it, is from here on
+    the header that it stands for. So it opens the door, goes where a key goes, and is told nowhere."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        keys = [row.key for row in rows_with("server", Server) if row.key and row.key.query]
+        self._headers = {key.query: key.header.encode() for key in keys}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request through, with its keys in the headers."""
+        query = scope.get("query_string", b"").decode("latin-1")
+        said = [p.partition("=") for p in query.split("&")] if query else []
+        keys = {self._headers[name]: key for name, _, key in said if name in self._headers}
+        if keys:
+            there = {name for name, _ in scope["headers"]}
+            more = [(n, unquote_to_bytes(k)) for n, k in keys.items() if k and n not in there]
+            rest = "&".join("".join(pair) for pair in said if pair[0] not in self._headers)
+            headers = [*scope["headers"], *more]
+            scope = {**scope, "query_string": rest.encode("latin-1"), "headers": headers}
+        await self._app(scope, receive, send)
 
 
 class Door:

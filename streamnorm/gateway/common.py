@@ -11,13 +11,15 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..core.row import Listing
+from ..core.row import Listing, Provider
 from ..encoding.server import Server
 from ..page.answers import answer
 from ..providers import rows_with
 from ..wire import provider as wire_of
 
-__all__ = ["listed", "listings", "problem"]
+__all__ = ["Lists", "problem"]
+
+SHARED = "authorization"  # the header for keys of whichever wire
 
 
 def problem(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -30,22 +32,37 @@ def problem(status: int, sentence: str, headers: Mapping[str, str] | None = None
     return refused
 
 
-def listings() -> dict[str, list[Listing]]:
-    """The ways to list models, by the path where they are asked for."""
-    found: dict[str, list[Listing]] = {}
-    for row in rows_with("server", Server):
-        if row.listing is not None:
-            found.setdefault(row.listing.path, []).append(row.listing)
-    for path, ways in list(found.items()):  # for addresses that end with a version already
-        found.setdefault("/" + path.rpartition("/")[2], ways)
-    return found
+class Lists:
+    """The models that a client can ask for, listed wherever a wire has its list.
 
+    One path can be that of several wires. In another version than its own, a wire whose keys come in a
+    header of their own is told only to who sends that: to others its fields would mean something else.
+    """
 
-def listed(ways: list[Listing], names: list[str]) -> dict[str, Any]:
-    """The models, in all of these ways at once."""
-    entries = [{k: v for way in ways for k, v in way.said(name).items()} for name in names]
-    said = {k: v for way in ways for k, v in way.whole.items()}
-    return {**said, **{way.field: entries for way in ways}}
+    def __init__(self) -> None:
+        self._ways: dict[str, list[tuple[str, Listing]]] = {}  # the header that must be there
+        for row in rows_with("server", Server):
+            if row.listing is not None:
+                self._add(row, row.listing)
+
+    def _add(self, row: Provider, listing: Listing) -> None:
+        rest = listing.path.removeprefix(row.version)
+        own = row.key.header if row.key and row.key.header != SHARED else ""
+        for path in dict.fromkeys((listing.path, rest, *(v + rest for v in row.other_versions))):
+            header = "" if path == listing.path else own
+            self._ways.setdefault(path, []).append((header, listing))
+
+    @property
+    def paths(self) -> list[str]:
+        """Where a list is asked for."""
+        return list(self._ways)
+
+    def told(self, path: str, headers: Mapping[str, str], names: list[str]) -> dict[str, Any]:
+        """The models, in all the ways at once in which this client may ask for them."""
+        ways = [way for header, way in self._ways[path] if not header or header in headers]
+        entries = [{k: v for way in ways for k, v in way.said(name).items()} for name in names]
+        said = {k: v for way in ways for k, v in way.whole.items()}
+        return {**said, **{way.field: entries for way in ways}}
 
 
 def _laid_over(below: Any, above: Any) -> Any:

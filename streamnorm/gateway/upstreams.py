@@ -76,6 +76,8 @@ class Upstream:
 
 
 def _of_model(address: str, model: str) -> str:
+    if model in (".", "..") and "{model}" in address:  # it would be another place
+        raise UsageError(f"no model is called {model!r}")
     return address.replace("{model}", quote(model, safe=":@"))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from streamnorm import (
     Conversation,
     EncodeError,
     File,
+    Link,
     RequestOptions,
     StreamnormError,
     Tool,
@@ -34,6 +37,7 @@ from tests.providers.test_sdk_requests import judge
 WIRES = list(PROVIDERS)
 CALLING = [name for name, row in PROVIDERS.items() if row.tools]
 PICTURE = File(b"\x89PNG", "image/png")
+LINKS = Link("https://x.test/a.png"), Link("https://x.test/a.pdf", "application/pdf")
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
     "properties": {"city": {"type": "string", "minLength": 2}, "days": {"type": "integer", "minimum": 1}},
@@ -63,7 +67,7 @@ def talk(wire: str) -> Conversation:
     first = heard(wire, think("Hm."), *steps)
     results = [ToolResult.for_call(c, {"n": n}, is_error=n == 1) for n, c in enumerate(first.calls)]
     said = Conversation().user("Hi", PICTURE).add(first).results(results)
-    return said.user("And?").add(heard(wire, say("Bye."))).user("Thanks")
+    return said.user("And?", *LINKS).add(heard(wire, say("Bye."))).user("Thanks")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -834,3 +838,143 @@ def test_what_only_goes_with_an_option_is_read_with_it():
     other = {**said, "responseMimeType": "text/x.enum"}
     kept = read_request("gemini", {"contents": [], "generationConfig": other}).options.native
     assert kept == {"gemini": {"generationConfig": {"responseMimeType": "text/x.enum"}}}
+
+
+# --- clients of generateContent -------------------------------------------------------------------
+
+WEATHER = {"name": "weather", "description": "It", "parametersJsonSchema": {
+    "type": "object", "properties": {"my_city": {"type": "string"}}}}  # fmt: skip
+
+
+def test_fields_of_gemini_may_be_written_with_underscores():
+    """As its own examples have them; what tools were called with keeps its names."""
+    said = read_request("gemini", {
+        "system_instruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [
+                {"text": "Hi"}, {"inline_data": {"mime_type": "image/png", "data": "aGk="}}]},
+            {"role": "model", "parts": [
+                {"function_call": {"name": "weather", "args": {"my_city": "Oslo"}}}]},
+            {"role": "user", "parts": [
+                {"function_response": {"name": "weather", "response": {"deg_c": 7}}}]},
+        ],
+        "tools": [{"function_declarations": [
+            {"name": "weather", "description": "It",
+             "parameters_json_schema": WEATHER["parametersJsonSchema"]}]}],
+        "tool_config": {"function_calling_config": {
+            "mode": "ANY", "allowed_function_names": ["weather"]}},
+        "generation_config": {"max_output_tokens": 9, "stop_sequences": ["a_b"]},
+    })  # fmt: skip
+    assert said.report == ()
+    assert said.system == "Be brief."
+    asked, called, answered = said.conversation.turns
+    assert asked.parts[1] == File(b"hi", "image/png")
+    assert called.calls[0].arguments == {"my_city": "Oslo"}
+    assert answered.results[0].value == {"deg_c": 7}
+    assert said.tools[0].schema["properties"] == {"my_city": {"type": "string"}}
+    assert said.tool_choice == ToolChoice("tool", ("weather",))
+    assert said.options == RequestOptions(max_tokens=9, stop=("a_b",), native={"gemini": {}})
+
+
+def test_names_of_properties_in_a_schema_of_gemini_keep_their_underscores():
+    inner = {"type": "OBJECT", "properties": {"any_of": {"any_of": [{"type": "STRING"}]}}}
+    said = {"contents": [], "tools": [{"function_declarations": [
+        {"name": "f", "parameters": {"type": "OBJECT", "properties": {"a_b": inner}}}]}]}  # fmt: skip
+    (tool,) = read_request("gemini", said).tools
+    assert tool.schema["properties"] == {
+        "a_b": {"type": "object", "properties": {"any_of": {"anyOf": [{"type": "string"}]}}}
+    }
+
+
+def test_a_field_of_gemini_in_both_spellings_is_read_once_and_told():
+    said = {"contents": [], "generationConfig": {"seed": 5}, "generation_config": {"seed": 6}}
+    request = read_request("gemini", said)
+    assert request.options.seed == 5
+    assert [row.what for row in request.prepare("openai_chat").dropped] == [
+        "generation_config: seed"
+    ]
+    assert request.prepare("gemini").body == said
+
+
+def test_one_value_stands_for_a_list_of_one_on_gemini():
+    said = read_request("gemini", {
+        "systemInstruction": {"parts": {"text": "Be brief."}},
+        "contents": {"parts": {"text": "Hi"}},
+        "tools": {"functionDeclarations": WEATHER},
+    })  # fmt: skip
+    assert said.report == ()
+    assert said.system == "Be brief."
+    assert [turn.text for turn in said.conversation.turns] == ["Hi"]
+    assert [tool.name for tool in said.tools] == ["weather"]
+
+
+@pytest.mark.parametrize("wire", ["gemini", "openai_chat", "anthropic"])
+def test_a_text_in_place_of_messages_is_refused_where_it_is_none(wire: str):
+    container = provider(wire).container
+    with pytest.raises(UsageError, match=f"no list of '{container}'"):
+        read_request(wire, {container: "Hi", "model": "m", "max_tokens": 9})
+
+
+@pytest.mark.parametrize("data", ["_-8=", "/+8=", "_-8"])
+def test_media_may_be_in_the_alphabet_of_addresses(data: str):
+    """As Google's SDK for Python writes all of them."""
+    said = {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": data}}]}]}
+    request = read_request("gemini", said)
+    assert request.report == ()
+    assert request.conversation.turns[0].parts == (File(b"\xff\xef", "image/png"),)
+
+
+@pytest.mark.parametrize(
+    ("wire", "container", "of_model", "of_user"),
+    [
+        ("gemini", "contents", lambda text: {"role": "model", "parts": [{"text": text}]},
+         {"role": "user", "parts": [{"text": "Hi"}]}),
+        ("anthropic", "messages", lambda text: {"role": "assistant", "content": [
+            {"type": "text", "text": text}]}, {"role": "user", "content": "Hi"}),
+    ],
+)  # fmt: skip
+def test_what_the_model_said_in_several_messages_is_one_turn_where_roles_take_turns(
+    wire: str, container: str, of_model: Callable[[str], Any], of_user: Any
+):
+    said = [of_user, of_model("Hel"), of_model("lo"), of_user, of_model("Bye")]
+    request = read_request(wire, {container: said, "model": "m", "max_tokens": 9})
+    told = [(turn.role, turn.text) for turn in request.conversation.turns]
+    whole = "Hello" if wire == "gemini" else told[1][1]  # its blocks stay apart
+    assert told == [("user", "Hi"), ("assistant", whole), ("user", "Hi"), ("assistant", "Bye")]
+    assert request.conversation.turns[1].text.replace("\n", "") == "Hello"
+
+
+def test_calls_in_several_messages_of_the_model_are_answered_behind_them():
+    called = [{"role": "model", "parts": [{"functionCall": {"name": n, "args": {}}}]} for n in "fg"]
+    results = [{"functionResponse": {"name": n, "response": {"output": n}}} for n in "gf"]
+    request = read_request("gemini", {"contents": [*called, {"role": "user", "parts": results}]})
+    assert request.report == ()
+    called_turn, answered = request.conversation.turns
+    assert [call.name for call in called_turn.calls] == ["f", "g"]
+    assert [(result.call.name, result.value) for result in answered.results] == [
+        ("g", "g"), ("f", "f")
+    ]  # fmt: skip
+
+
+def test_a_message_of_the_model_with_more_than_what_it_said_stays_by_itself():
+    said = [{"role": "model", "parts": [{"text": text}], "mood": text} for text in "ab"]
+    request = read_request("gemini", {"contents": said})
+    assert [turn.text for turn in request.conversation.turns] == ["a", "b"]
+
+
+def test_a_schema_of_the_answer_in_the_older_dialect_of_gemini_is_one():
+    older = {"type": "OBJECT", "properties": {"a": {"type": "STRING", "nullable": True}}}
+    said = {"responseMimeType": "application/json", "responseSchema": older}
+    request = read_request("gemini", {"contents": [], "generationConfig": said})
+    schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
+    assert request.options.format == Format(schema)
+    assert request.prepare("gemini").body["generationConfig"] == {
+        "responseMimeType": "application/json", "responseJsonSchema": schema
+    }  # fmt: skip
+
+
+def test_one_word_of_several_is_no_answer_in_json():
+    said = {"responseMimeType": "text/x.enum", "responseSchema": {"type": "STRING", "enum": ["a"]}}
+    request = read_request("gemini", {"contents": [], "generationConfig": said})
+    assert request.options.format is None
+    assert request.prepare("gemini").body["generationConfig"] == said

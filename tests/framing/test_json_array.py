@@ -82,6 +82,15 @@ def test_the_end_of_the_array_is_known():
     assert framer.rest() == []
 
 
+@pytest.mark.parametrize("behind", [b'[{"a":1}]', b"[DONE]", b"]", b'}, {"b":[1]}]'])
+def test_what_follows_the_array_is_left_over_and_is_none_of_its_elements(behind: bytes):
+    body = b'[{"a":1}]\n' + behind
+    for chunks in ([body], bytewise(body), [body[:9], body[9:]]):
+        framer = JsonArray()
+        assert [element for chunk in chunks for element in framer.feed(chunk)] == [b'{"a":1}']
+        assert framer.rest() == [behind]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),

@@ -153,3 +153,61 @@ def test_what_is_not_there_is_told_with_a_number():
     assert heard.status == 404
     assert heard.error is not None
     assert heard.error["code"] == 404
+
+
+def test_a_picture_of_its_sdk_reaches_another_provider():
+    """The SDK writes bytes in the alphabet of addresses."""
+    picture = bytes(range(240, 256))
+    with (
+        between("anthropic", ANSWER) as (running, upstream),
+        genai.Client(api_key="any", http_options={"base_url": running.url}) as client,
+    ):
+        part = genai.types.Part.from_bytes(data=picture, mime_type="image/png")
+        client.models.generate_content(model=MODEL, contents=[part, "What is it?"])
+    image, _ = upstream.requests[0].body["messages"][0]["content"]
+    assert image["source"]["data"] == "8PHy8/T19vf4+fr7/P3+/w=="
+    assert running.row()["dropped"] == 0
+
+
+def test_a_streamed_chat_of_its_sdk_goes_back_as_one_turn():
+    """The SDK keeps each chunk as a content of its own."""
+    answers = [script(say("Hel"), say("lo"), say("!")), script(say("Bye"))]
+    chunks = [answer.chunks("openai_chat") for answer in answers]
+    with (
+        between("openai_chat", telling("openai_chat", *chunks)) as (running, upstream),
+        genai.Client(api_key="any", http_options={"base_url": running.url}) as client,
+    ):
+        chat = client.chats.create(model=MODEL)
+        for text in ("Hi", "Go on"):
+            list(chat.send_message_stream(text))
+    assert upstream.requests[1].body["messages"] == [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello!"},
+        {"role": "user", "content": "Go on"},
+    ]
+
+
+def test_its_sdk_lists_models_where_other_clients_list_theirs():
+    """It asks ``/v1/models``, where Codex wants to hear of none: the header of its key tells the two apart."""
+    with gateway("ollama", model="qwen") as running:
+        for version in ("v1", "v1alpha", "v1beta"):
+            options = {"base_url": running.url, "api_version": version}
+            with genai.Client(api_key="any", http_options=options) as client:
+                assert [model.name for model in client.models.list()] == [
+                    "models/qwen",
+                    "models/ollama/qwen",
+                ]
+        for headers in ({}, {"authorization": "Bearer any"}, {"x-api-key": "any"}):
+            listed = httpx.get(f"{running.url}/v1/models", headers=headers).json()
+            assert listed["models"] == []
+            assert [model["id"] for model in listed["data"]] == ["qwen", "ollama/qwen"]
+
+
+def test_a_model_of_dots_is_no_other_path_of_its_provider():
+    with between("bedrock", ANSWER) as (running, upstream):
+        for model in ("..", "%2E%2E", "."):
+            heard = post(running.url, f"/v1beta/models/{model}:{AT_ONCE}", BODY)
+            assert heard.status == 400
+            assert heard.error is not None
+            assert heard.error["status"] == "INVALID_ARGUMENT"
+    assert upstream.requests == []

@@ -21,13 +21,16 @@ from streamnorm.testing import call, error, say, script
 from tests.gateway.kit import (
     TALKS,
     Chat,
+    Generate,
     Messages,
     Responses,
     Talk,
     between,
     gateway,
+    gateways,
     post,
     telling,
+    with_more,
 )
 
 OURS, THEIRS = "sk-ours-canary-0123456789", "sk-theirs-canary-9876543210"
@@ -279,6 +282,62 @@ def test_with_a_key_for_clients_nobody_else_is_answered():
         assert bearer.status == 200
         assert httpx.get(f"{running.url}/", auth=("anybody", "open-sesame")).status_code == 200
         assert "open-sesame" not in str([asked.headers for asked in upstream.requests])
+
+
+def test_a_key_in_the_address_opens_the_door_and_goes_no_further():
+    """As clients of generateContent may send it."""
+    answers = script(say("Hi"))
+    environment = {"DOOR": OURS}
+    with between("gemini", answers, client_key_env="DOOR", environment=environment) as (
+        at,
+        upstream,
+    ):
+        path, body = Generate.path, Generate("").body()
+        assert post(at.url, with_more(path, f"key={THEIRS}"), body).status == 401
+        assert post(at.url, with_more(path, f"key={OURS}"), body).status == 200
+        assert httpx.get(f"{at.url}/v1beta/models?key={OURS}&pageSize=5").status_code == 200
+    (asked,) = upstream.requests
+    assert OURS not in asked.path + str(asked.headers)
+
+
+async def test_a_key_in_the_address_goes_to_its_own_provider_alone_and_is_told_nowhere():
+    asked: list[httpx.Request] = []
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        told = f"no such key: {request.headers.get('x-goog-api-key')} {request.url}"
+        return httpx.Response(401, json={"error": {"message": told}})
+
+    rows: list[dict[str, object]] = []
+    heard = []
+    for to in ("gemini", "gemini=https://elsewhere.example", "openai_chat"):
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answering)) as upstream:
+            app = gateways.app(to, environment={}, tell=rows.append, http=upstream)
+            inside = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=inside, base_url="http://localhost") as client:
+                path = f"/v1beta/models/m:generateContent?%24x=1&key={quote('a+b/' + THEIRS)}"
+                heard.append((await client.post(path, json=Generate("").body())).text)
+    assert [request.headers.get("x-goog-api-key") for request in asked] == [
+        f"a+b/{THEIRS}", None, None
+    ]  # fmt: skip
+    assert [request.url.query for request in asked] == [b"%24x=1", b"%24x=1", b""]
+    assert THEIRS not in str(rows) + "".join(heard) + str([request.url for request in asked])
+
+
+async def test_a_key_in_a_header_goes_before_one_in_the_address():
+    asked: list[httpx.Request] = []
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(401, json={})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answering)) as upstream:
+        app = gateways.app("gemini", environment={}, tell=lambda row: None, http=upstream)
+        inside = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=inside, base_url="http://localhost") as client:
+            path = f"/v1beta/models/m:generateContent?key={THEIRS}"
+            await client.post(path, json={"contents": []}, headers={"x-goog-api-key": OURS})
+    assert [request.headers["x-goog-api-key"] for request in asked] == [OURS]
 
 
 def test_a_key_for_clients_that_is_not_there_is_told():

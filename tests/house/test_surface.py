@@ -48,7 +48,7 @@ KEPT = {
     "to_jsonl", "to_messages",
 }  # fmt: skip
 WAY_BACK = {
-    "provider", "Conversation", "File", "Made", "Reasoning", "Request", "RequestOptions", "Text", "Tool",
+    "provider", "Conversation", "File", "Link", "Made", "Reasoning", "Request", "RequestOptions", "Text", "Tool",
     "ToolChoice", "ToolResult", "Turn", "read_request",
     "Wire",
 }  # fmt: skip

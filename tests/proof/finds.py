@@ -54,6 +54,11 @@ def named(text: Any = "", name: str = "pay", id: str = "A", index: int = 0) -> d
     return {"index": index, "id": id, "function": {"name": name, "arguments": text}}
 
 
+def legacy(text: Any, name: str = "", finish: Any = None) -> Payload:
+    said = {"name": name, "arguments": text} if name else {"arguments": text}
+    return {"choices": [{"index": 0, "delta": {"function_call": said}, "finish_reason": finish}]}
+
+
 def custom(text: Any, **more: Any) -> dict[str, Any]:
     return {"index": 0, **more, "custom": {"input": text, **({"name": "pay"} if more else {})}}
 
@@ -234,6 +239,22 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "responses: a copy that is an object, behind pieces of which one is lost": (
+        "openai_responses",
+        (CREATED, item("added", "mcp_call", name="pay", arguments=""),
+         event("mcp_call_arguments.delta", delta='a":'), b'data: {"type":"response.mcp_call_argum\n\n',
+         event("mcp_call_arguments.done", arguments={"text": "x"}), item("done", "mcp_call", name="pay"),
+         over())),
+    "responses: an item without arguments, and bytes that are no UTF-8 in another place": (
+        "openai_responses",
+        (CREATED, function("done", "", status="completed"),
+         b'data: {"type":"response.output_item.added","output_index":1,"item":{"id":"\xff"}}\n\n', over())),
+    "foundry: what was added without a place is done in one under another id, and listed under its own": (
+        "azure_foundry",
+        (CREATED, item("added", "file_search_call", None, id="fs_1", queries=[]),
+         item("done", "file_search_call", 2, id="fs_2", queries=["q"]),
+         over({"type": "message", "content": []}, {"type": "message", "content": []},
+              {"type": "file_search_call", "id": "fs_1", "queries": ["q"]}))),
     "responses: the final list says an item twice, and so the next one in another place": (
         "openai_responses",
         (CREATED,
@@ -932,6 +953,28 @@ FINDS: dict[str, Find] = {
         "claude_code", (said_line(tool_use()), said_line(tool_use("B", input={}), id="m2"))),
     "claude: a whole block beside half a character": (
         "claude_code", (said_line(tool_use(HALF, input={"to": "me"})), session_over())),
+    **{
+        f"claude: a piece of a call in a line that is called {kind}": (
+            "claude_code",
+            (told_event(start()), told_event(delta('{"n":1')), {**told_event(delta("2")), "type": kind},
+             told_event(delta("}")), told_event(stop()), told_event(reason()), told_event(END),
+             result_line(), session_over()))
+        for kind in ("system", "tool_progress", "progress", "rate_limit_event")
+    },
+    "claude: an answer whose beginning lost its id, and a copy of its call behind the call": (
+        "claude_code",
+        (told_event({"type": "message_start"}), told_event(start()), told_event(delta(WHOLE)),
+         told_event(stop()), said_line(tool_use(input={"to": "me"})), told_event(reason()),
+         told_event(END), result_line(), session_over())),
+    "claude: a beginning that has eaten that of a call, and a copy of the call": (
+        "claude_code",
+        (told_event({**start(), "type": "message_start"}),  # type: ignore[dict-item]
+         said_line(tool_use(input={"to": "me"})))),
+    "claude: a piece of a call in a line that is called otherwise, at a place where no call began": (
+        "claude_code",
+        (told_event(start(1)), told_event(delta('{"n":1', 1)), {**told_event(delta("2")), "type": "mode"},
+         told_event(delta("}", 1)), told_event(stop(1)), told_event(reason()), told_event(END),
+         result_line(), session_over())),
     "claude: a piece of an agent that cannot be read": (
         "claude_code",
         (told_event({"type": "message_start", "message": {"id": "m1"}}), told_event(start()),
@@ -1220,6 +1263,26 @@ FINDS: dict[str, Find] = {
             "gemini", (*(called(name="pay", id="A", **said) for said in (first, second)), part("STOP", text="")))
         for first, second in (({}, {"args": {}}), ({"args": {}}, {}))
     },
+    **{
+        f"gemini: a call in {name!r}": (
+            "gemini", (part("STOP", **{name: {"name": "pay", "args": {"to": "me"}}}),))
+        for name in ("functionCall_", "function__call", "function_call_")
+    },
+    **{
+        f"{wire}: an empty object beside a word for the end, and text behind it": (wire, frames)
+        for wire, frames in {
+            "openai_chat": (chat(named("{}"), finish="stop"), chat(entry(WHOLE)), DONE),
+            "mistral": (chat(named("{}"), finish="stop"), chat(entry(WHOLE)), chat(finish="stop"), DONE),
+            "dashscope": (generated(named("{}"), finish="stop"), generated(entry(WHOLE)),
+                          generated(finish="stop")),
+        }.items()
+    },
+    "chat: function_call as an empty object beside a word for the end, and text behind it": (
+        "openai_chat", (legacy("{}", "pay", finish="stop"), legacy(WHOLE), chat(finish="stop"), DONE)),
+    "gemini: a candidate that stands twice in its chunk": (
+        "gemini", ({"candidates": called("STOP", name="pay", id="A", args={"to": "me"})["candidates"] * 2},)),
+    "gemini: an array that is sent twice": (
+        "gemini", (b"[" + array_of(called("STOP", name="pay", args={"to": "me"})) + b"]",) * 2),
     "codex: a search that does not say what it searches for, twice": (
         "codex", (thing("completed", "web_search", query=None),) * 2),
     "ollama: calls beside a message": (

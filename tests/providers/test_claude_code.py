@@ -384,6 +384,38 @@ def test_an_agent_in_the_background_is_over_when_that_is_said():
     assert ends == {"": "finish", "Meanwhile.": "finish", "t": "finish"}
 
 
+BY_ITSELF = {"origin": {"kind": "task-notification", "producer": "session-task"}}
+
+
+def test_the_results_of_two_questions_behind_the_last_answer_are_no_further_answer():
+    lines = [
+        assistant("m1", text("It runs below.")), assistant("m2", text("It is done.")),
+        DONE | {"result": "It runs below.", "uuid": "u1"},
+        DONE | {"result": "It is done.", "uuid": "u2"} | BY_ITSELF,
+    ]  # fmt: skip
+    told_of = [(text_of(events), events[-1].kind) for _, events in told("claude_code", lines)]
+    assert told_of == [("It runs below.", "finish"), ("It is done.", "finish")]
+    turns = Demultiplexer("claude_code")
+    for line in lines:
+        turns.feed(line)
+    assert turns.notes["stream.after_end"] == 1
+
+
+@pytest.mark.parametrize(
+    "origin", [None, 5, {"kind": ["human"]}, {"kind": "human"}, BY_ITSELF["origin"]]
+)
+def test_a_result_ends_the_open_answer_whoever_asked(origin):
+    lines = [assistant("m1", text("Done.")), DONE | {"result": "Done.", "origin": origin}]
+    ((_, events),) = told("claude_code", lines)
+    assert (text_of(events), events[-1].raw_reason) == ("Done.", "end_turn")
+
+
+def test_an_error_behind_the_last_answer_is_heard_also_where_the_program_asked():
+    failed = TOO_MANY | BY_ITSELF | {"uuid": "u2"}
+    lines = [assistant("m1", text("Done.")), DONE | {"uuid": "u1"}, failed]
+    assert [events[-1].kind for _, events in told("claude_code", lines)] == ["finish", "failed"]
+
+
 def test_lines_of_the_program_in_between_change_nothing():
     beside = [{"type": kind, "sessionId": "s"} for kind in KNOWN]
     beside += [{"type": "system", "subtype": "status", "status": "requesting"}]

@@ -134,6 +134,35 @@ FATES: dict[str, tuple[list[bytes], list[Any]]] = {
         [start(arguments={"n": 1}), STOP, start(arguments={"n": 2}), STOP, over()],
         [{"n": 1}, "conflict"],
     ),
+    "the final interaction says it otherwise than it was told": (
+        [start(), delta('{"n":2}'), STOP, over(CALL)], [{"n": 2}, "conflict"],
+    ),
+    "the final interaction says it as it was told": (
+        [start(), delta('{ "n": 1 }'), STOP, over(CALL)], [{"n": 1}],
+    ),
+    "the final interaction says more of one that was empty": ([start(), STOP, over(CALL)], [{"n": 1}]),
+    "the final interaction says another object than its start": (
+        [start(arguments={"n": 2}), over(CALL)], ["conflict"],
+    ),
+    "the final interaction says an empty object of one that was never stopped": (
+        [start(), over({**CALL, "arguments": {}})], ["truncated"],
+    ),
+    "the final interaction has another name": (
+        [start(), delta('{"n":1}'), over({**CALL, "name": "run"})], ["conflict"],
+    ),
+    "the final interaction has another kind": (
+        [start(), delta('{"n":1}'), over({**CALL, "type": "mcp_server_tool_call"})], ["conflict"],
+    ),
+    "the final interaction has one more": (
+        [start(), delta('{"n":1}'), STOP, over(CALL, {**CALL, "id": "b"})], [{"n": 1}, {"n": 1}],
+    ),
+    "the final interaction has another in its stead": (
+        [start(), delta('{"n":1}'), STOP, over({**CALL, "id": "b"})], [{"n": 1}, "conflict"],
+    ),
+    "the final interaction has another in its stead, twice": (
+        [start(), delta('{"n":1}'), STOP, over({**CALL, "id": "b"}), over({**CALL, "id": "b"})],
+        [{"n": 1}, "conflict"],
+    ),
     "nothing, behind a step that says no place": (
         [start(None, type="model_output"), start(), STOP, over()], ["conflict"],
     ),
@@ -179,7 +208,7 @@ AGAIN: dict[str, tuple[list[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("name", AGAIN)
 def test_a_call_that_never_ended_is_what_the_final_interaction_says(name: str):
     steps, expected = AGAIN[name]
-    assert fate(told(start(), delta('{"n"'), over(*steps)))[0] == [expected]
+    assert fate(told(start(), delta('{"n"'), over(*steps)))[0][0] == expected
 
 
 def test_a_call_without_an_id_is_no_step_without_one():
@@ -187,9 +216,10 @@ def test_a_call_without_an_id_is_no_step_without_one():
     assert fate(told(body, over({**CALL, "id": ""})))[0] == ["conflict"]
 
 
-def test_a_call_that_has_ended_is_not_told_again_by_the_final_interaction():
+def test_the_final_interaction_tells_a_call_of_which_nothing_came_and_no_other_again():
+    other = ("b", "pay", {"n": 1})
     events = told(start(), delta('{"n":1}'), STOP, over(CALL, {**CALL, "id": "b"}))
-    assert calls(events) == [("a", "pay", {"n": 1})]
+    assert calls(events) == [("a", "pay", {"n": 1}), other]
 
 
 def test_steps_that_were_never_streamed_are_told_from_the_final_interaction():

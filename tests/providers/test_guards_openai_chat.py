@@ -491,6 +491,31 @@ def test_a_reason_before_the_last_piece_of_a_call_is_not_the_end(provider: str):
     assert fate(run(provider, [body + DONE])) == ([{"n": 1}], ("finish", "tool_calls"))
 
 
+# Pieces of one call, each with the word for the end beside it, or alone.
+WORDS_BESIDE: dict[str, tuple[list[tuple[str | None, str | None]], Any]] = {
+    "on every piece": ([("{}", "stop"), (PAY, "stop")], {"n": 1}),
+    "on the first one of what was no object": ([('{"n"', "stop"), (":1}", None)], {"n": 1}),
+    "on an empty object alone": ([("{}", "stop"), (PAY, None)], "conflict"),
+    "on an empty object alone, in pieces": ([("{}", "stop"), ('{"n"', None), (":1}", "stop")], "conflict"),
+    "behind what was no object": ([('{"n"', None), (None, "stop"), (":1}", None)], "conflict"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS_BESIDE)
+@pytest.mark.parametrize("old", [False, True])
+def test_text_behind_a_whole_object_and_a_word_for_the_end_is_of_nobody(name: str, old: bool):
+    pieces, expected = WORDS_BESIDE[name]
+
+    def said(at: int, text: str | None) -> dict[str, Any]:
+        function = {"arguments": text} | ({"name": "pay"} if at == 0 else {})
+        entry = {"index": 0, "function": function} | ({"id": "a"} if at == 0 else {})
+        delta = {"function_call": function} if old else {"tool_calls": [entry]}
+        return {} if text is None else delta
+
+    frames = [chunk({"delta": said(at, t), "finish_reason": f}) for at, (t, f) in enumerate(pieces)]
+    assert fate(heard("openai_chat", b"".join(frames) + END + DONE)[0])[0] == [expected]
+
+
 def test_text_that_began_a_call_without_id_and_name_is_anybodys_though_both_come_later():
     bare = entries({"index": 0, "function": {"arguments": '{"n"'}})
     named = entries({"index": 0, "id": "a", "function": {"name": "pay", "arguments": ":1}"}})

@@ -570,6 +570,19 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
         [A, piece('{"n":', output_index=0), R.done(fc("fa", "a"), 0)],
         [fc("fa", "a", arguments=ONE)], [("a", "pay", {"n": 1})],
     ),
+    "one that began in no place, and was told in one under other ids": (
+        [R.added(fc("fa", "a"), None), piece(ONE, item_id="fa"), R.done(fc("fc", "c", arguments=ONE), 2)],
+        [fc("fa", "a", arguments=ONE)], [("a", "pay", "conflict"), ("c", "pay", {"n": 1})],
+    ),
+    "nothing of one that began in no place, and was told in one under other ids": (
+        [R.added(fc("fa", "a"), None), piece(ONE, item_id="fa"), R.done(fc("fc", "c", arguments=ONE), 2)],
+        [], [("a", "pay", "conflict"), ("c", "pay", {"n": 1})],
+    ),
+    "one that began in no place, and one that says the same in another": (
+        [R.added(fc("fa", "a"), None), R.done(fc("fc", "c", arguments=ONE), 2)],
+        [fc("fa", "a", arguments=ONE), fc("fc", "c", arguments=ONE)],
+        [("a", "pay", {"n": 1}), ("c", "pay", {"n": 1})],
+    ),
     "in the place of another, with other items": (
         [A, B], [fc("x", "b", "rob", arguments=TWO), fc("y", "a", arguments=ONE)],
         [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})],

@@ -322,7 +322,7 @@ def said(call):
         (lambda wire, call: wire.request(["Hi"]), "a conversation is made of turns, not str"),
         (lambda wire, call: said(call).results(["done"]), "a result is a ToolResult, .* not str"),
         (lambda wire, call: said(call).results("done"), "a list of ToolResult, not str"),
-        (lambda wire, call: said(call).user(5), "text or File, not int"),
+        (lambda wire, call: said(call).user(5), "text, File or Link, not int"),
         (lambda wire, call: said(call).add("Hi"), "made of turns, not str"),
         (lambda wire, call: said(call).assistant(5), "a text, a Turn or its events, not int"),
         (lambda wire, call: mend("Hi"), "pass a Conversation, not str"),

@@ -14,6 +14,7 @@ PROVIDER = Provider(
     path="/v1/messages",
     counting=Counting("/v1/messages/count_tokens", "input_tokens"),
     listing=Listing(
+        "/v1/models",
         {
             "id": "{id}",
             "type": "model",

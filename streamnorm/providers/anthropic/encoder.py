@@ -32,7 +32,7 @@ from ...encoding.schemas import UNBOUNDED
 from ...events import Echo
 from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Mode, Tool, ToolChoice
+from ...tools import File, Link, Mode, Tool, ToolChoice
 from .parser import CALLS
 
 __all__ = ["ENCODER", "AnthropicEncoder"]
@@ -41,6 +41,8 @@ __all__ = ["ENCODER", "AnthropicEncoder"]
 # a long answer, and a program that writes files is cut in the midst of them by a small one.
 MAX_TOKENS, MAX_STREAMED = 4096, 32_000
 IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
+# Blocks that take an address -> what may be there.
+LINKED = {"image": "image/*", "document": "application/pdf"}
 # The type of the block for a call, by what sort of tool it calls.
 BLOCKS = {kind.family: block for block, kind in CALLS.items()}
 CHOICES: dict[Mode, str] = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
@@ -157,8 +159,14 @@ class AnthropicEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        content = [block for part in said.pieces if (block := self._piece(part)) is not None]
+        content = self.contents(said, self._piece)
         return [{"role": "user", "content": content}] if content else []
+
+    def linked(self, part: Link) -> Entry | None:
+        kind = next((kind for kind, type in LINKED.items() if part.is_of(type)), None)
+        if kind is None:
+            return None
+        return _titled({"type": kind, "source": {"type": "url", "url": part.url}}, part)
 
     def answers(self, said: Said) -> list[Entry]:
         return [{"role": "user", "content": [self._answer(answer) for answer in said.answers]}]
@@ -208,8 +216,9 @@ def _media(media: File) -> Entry:
     return {"type": "text", "text": media.words}
 
 
-def _titled(block: Entry, media: File) -> Entry:
-    return {**block, "title": media.name} if media.name else block
+def _titled(block: Entry, media: File | Link) -> Entry:
+    titled = media.name and block["type"] == "document"
+    return {**block, "title": media.name} if titled else block
 
 
 def _container(talk: list[Said]) -> str | None:

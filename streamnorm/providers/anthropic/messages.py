@@ -21,8 +21,8 @@ from ...encoding.messages import (
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import Mode, Tool, ToolChoice
-from .encoder import CHOICES
+from ...tools import Link, Mode, Tool, ToolChoice
+from .encoder import CHOICES, LINKED
 
 __all__ = ["MESSAGES", "AnthropicMessages"]
 
@@ -44,6 +44,7 @@ class AnthropicMessages(Blocks):
             "type",
             "text",
             "source",
+            "url",
             "media_type",
             "title",
             "tool_use_id",
@@ -112,6 +113,8 @@ class AnthropicMessages(Blocks):
         source = block["source"]
         if source["type"] == "text":
             return media(source["data"].encode(), source["media_type"], block.get("title"))
+        if source["type"] == "url":
+            return Link(source["url"], LINKED[type_of(block)], block.get("title"))
         if source["type"] != "base64":
             return None
         return media(source["data"], source["media_type"], block.get("title"))

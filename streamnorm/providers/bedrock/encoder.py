@@ -151,7 +151,7 @@ class BedrockEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        content = [block for part in said.pieces if (block := _piece(part)) is not None]
+        content = self.contents(said, _piece)
         return [{"role": "user", "content": content}] if content else []
 
     def answers(self, said: Said) -> list[Entry]:

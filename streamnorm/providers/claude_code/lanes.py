@@ -20,6 +20,8 @@ __all__ = ["LANES", "ClaudeCodeLanes", "is_line"]
 
 # Lines of the program's own in a saved session: they have its id, and no message.
 _SAVED = "sessionId"
+# Who asked, where the program asks the model itself, as when an agent in the background is done.
+_OWN = ("task-notification", "auto-continuation")
 
 
 def is_line(said: dict[str, Any]) -> bool:
@@ -43,6 +45,7 @@ class _Line(msgspec.Struct):
     uuid: str | None = None
     event: Raw = Raw(b"{}")
     message: Raw = Raw(b"{}")
+    origin: Any = None
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -94,9 +97,8 @@ def _piece(said: _Line, lane: str | None) -> Place:
 
 
 def _answer(said: _Line, lane: str | None) -> Place:
-    """A line of an answer that says its id begins one, unless that is open."""
-    id = _as_message(said.message).id
-    return Place(Role.BEGINS if id else Role.SPEAKS, lane, id, name=said.uuid)
+    """A line of an answer says its id, but in old sessions."""
+    return Place(Role.SPEAKS, lane, _as_message(said.message).id or None, name=said.uuid)
 
 
 def _results(said: _Line, lane: str | None) -> Place:
@@ -114,7 +116,11 @@ def _system(said: _Line, lane: str | None) -> Place:
 
 
 def _over(said: _Line, lane: str | None) -> Place:
-    """Without an answer, it is all that is heard of a question; behind one, an error is not its own."""
+    """Without an answer, it is all that is heard of a question; behind one, an error is not its own. What
+    the program asked itself has an answer, whose end may have come with the result before."""
+    asked = said.origin.get("kind") if isinstance(said.origin, dict) else None
+    if not said.is_error and asked in _OWN:
+        return Place(Role.ENDS, lane, name=said.uuid)
     return Place(Role.REFUSES, lane, name=said.uuid, notice=bool(said.is_error))
 
 

@@ -88,7 +88,13 @@ class User(_Line, tag="user", tag_field="type", kw_only=True):
     is_meta: bool | None = msgspec.field(default=None, name="isMeta")
 
 
-class System(_Line, tag="system", tag_field="type", kw_only=True):
+class _Beside(_Line, kw_only=True):
+    """A line of the program's own."""
+
+    event: Any = None  # no such line has one: it is a piece of an answer that lost its kind
+
+
+class System(_Beside, tag="system", tag_field="type", kw_only=True):
     subtype: str | None = None
     tool_use_id: str | None = None
     status: Any = None
@@ -98,7 +104,7 @@ class System(_Line, tag="system", tag_field="type", kw_only=True):
     summary: Any = None
 
 
-class Progress(_Line, tag="tool_progress", tag_field="type", kw_only=True):
+class Progress(_Beside, tag="tool_progress", tag_field="type", kw_only=True):
     tool_use_id: str | None = None
     elapsed_time_seconds: Any = None
 
@@ -146,6 +152,7 @@ _RUN_THERE = {type_: Kind(kind.family, "provider") for type_, kind in CALLS.item
 _SYNTHETIC = "<synthetic>"  # the model of what the program itself says
 _REMEMBERED = 1024  # names of lines, to know one that comes again
 _COPIES = 3  # of one call: that they differ is known by then
+_MISPLACED = "a piece of an answer stands in a line of another kind"
 _NEXT = "the next answer began before this one had ended"
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -410,6 +417,7 @@ class ClaudeCodeParser(AnthropicParser):
         self._answered.add(str(block.get("tool_use_id")))
 
     def _progress(self, p: System | Progress, out: Out) -> None:
+        self._silent(p, out)
         ended = isinstance(p, System) and p.subtype == "task_notification"
         if ended and p.tool_use_id and p.tool_use_id == self._agent:
             self._end()  # of this very agent
@@ -448,8 +456,12 @@ class ClaudeCodeParser(AnthropicParser):
             out.append(TextDelta(p.result))  # of a command of the program: no model was asked
         self._end()
 
-    def _silent(self, p: Any, out: Out) -> None:
-        """Known, and of no use to us."""
+    def _silent(self, p: _Beside, out: Out) -> None:
+        """Known, and of no use to us, unless a piece of an answer stands in it."""
+        if p.event is not None:
+            said = {"type": _kind_of(p), "event": p.event}
+            self._doubt(said, msgspec.json.encode(said), _MISPLACED)
+            self.unknown(said, _MISPLACED, out)
 
     KINDS: ClassVar[dict[type, Handler]] = {
         StreamEvent: _stream_event,
@@ -467,6 +479,10 @@ _RETRYABLE = {"rate_limit", "server_error", "overloaded"}
 
 def _is_result(block: dict[str, Any]) -> bool:
     return block.get("type") == "tool_result"
+
+
+def _kind_of(line: _Line) -> str:
+    return str(type(line).__struct_config__.tag)
 
 
 def _id_of(message: Any) -> str | None:
@@ -493,7 +509,7 @@ INNER: dict[type, Handler] = {
 }
 ClaudeCodeParser.KINDS = {
     **ClaudeCodeParser.KINDS,
-    **silent_kinds(KNOWN, _Line, ClaudeCodeParser._silent),
+    **silent_kinds(KNOWN, _Beside, ClaudeCodeParser._silent),
 }
 ClaudeCodeParser.decode = staticmethod(decoder_of(ClaudeCodeParser.KINDS))
 

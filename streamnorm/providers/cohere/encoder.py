@@ -28,7 +28,7 @@ from ...encoding.ids import Grammar
 from ...encoding.names import IDENTIFIER
 from ...options import Format, RequestOptions
 from ...text.written import data_uri
-from ...tools import File, Mode, Tool, ToolChoice
+from ...tools import File, Link, Mode, Tool, ToolChoice
 
 __all__ = ["ENCODER", "CohereEncoder"]
 
@@ -122,7 +122,11 @@ class CohereEncoder(Encoder):
         parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
-        return [{"role": "user", "content": [_piece(part) for part in parts]}]
+        return [{"role": "user", "content": self.contents(said, _piece)}]
+
+    def linked(self, part: Link) -> Entry | None:
+        is_image = part.is_of("image/*")
+        return {"type": "image_url", "image_url": {"url": part.url}} if is_image else None
 
     def answers(self, said: Said) -> list[Entry]:
         return [

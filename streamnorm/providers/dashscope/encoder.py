@@ -12,7 +12,7 @@ from ...conversation import Text
 from ...encoding.encoder import Body, Entry, Said
 from ...encoding.fields import FLAG, NUMBER, SWITCH, TEXT, TEXTS, WHOLE, Field
 from ...text.written import data_uri
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 from ..openai_chat.encoder import FORMAT, ChatEncoder
 
 __all__ = ["ENCODER", "DashScopeEncoder"]
@@ -46,6 +46,9 @@ class DashScopeEncoder(ChatEncoder):
         said = super().body(talk, system, tools)
         messages = {"messages": said.pop("messages")}
         return {"input": messages, "parameters": {"result_format": "message", **said}}
+
+    def linked(self, part: Link) -> Entry | None:
+        return {"image": part.url} if part.is_of("image/*") else None
 
     def piece(self, part: Text | File) -> Entry:
         if isinstance(part, File) and part.modality == "image":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...encoding.fields import at
-from ...encoding.messages import Entry, Piece, media_of
+from ...encoding.messages import Entry, Piece, media_at
 from ..openai_chat.messages import ChatMessages
 
 __all__ = ["MESSAGES", "DashScopeMessages"]
@@ -32,7 +32,7 @@ class DashScopeMessages(ChatMessages):
         return at(body, f"{PARAMETERS}.{self.parallel_at}") is not False
 
     def piece(self, block: Entry) -> Piece | None:
-        return media_of(block["image"]) if "image" in block else super().piece(block)
+        return media_at(block["image"], "image/*") if "image" in block else super().piece(block)
 
     def told(self, entry: Entry) -> Iterator[Entry]:
         for payload in super().told(entry):

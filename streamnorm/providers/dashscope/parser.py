@@ -277,6 +277,7 @@ class DashScopeParser(ChatParser):
         if (reason := said(word)) is not None:
             self._tell(self._growth.settled(), out)
             self._finish_choice(number, reason, out)
+            self._choice(number).hear_end(False, None)  # it stands with the last event alone
 
     def end_of_input(self, out: Out) -> None:
         self._tell(self._growth.settled(), out)

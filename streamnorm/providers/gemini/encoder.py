@@ -22,7 +22,8 @@ from ...encoding.schemas import Dialect
 from ...events import Echo, ToolCall
 from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
+from .spelling import as_json_schema
 
 __all__ = ["ENCODER", "SIGNATURE", "GeminiEncoder", "part_of"]
 
@@ -50,6 +51,12 @@ def _write_schema(format: Format | None, options: RequestOptions) -> Any:
     if format is None or format.schema is None:
         return None
     return nameless(format.schema, format)
+
+
+def _read_older(said: Any) -> Format | None:
+    """A schema in the older dialect, where it is one of JSON: a single word is an answer in plain text."""
+    is_json = isinstance(said, dict) and said.get("type") in ("OBJECT", "ARRAY")
+    return Format(as_json_schema(said)) if is_json else None
 
 
 def _read_budget(said: Any) -> int | None:
@@ -88,6 +95,7 @@ FIELDS = (
           efforts("minimal", "low", "medium", "high", spelled=str.upper)),
     Field("format", "generationConfig.responseJsonSchema", Form(
         lambda said: Format(said) if isinstance(said, dict) else None, _write_schema)),
+    Field("format", "generationConfig.responseSchema", Form(_read_older), reads_only=True),
     Field("format", "generationConfig.responseMimeType", Form(
         lambda said: Format() if said == JSON else None, lambda format, _: JSON if format else None)),
 )  # fmt: skip
@@ -158,7 +166,13 @@ class GeminiEncoder(Encoder):
     # --- what the client said ---------------------------------------------------------------------
 
     def user(self, said: Said) -> list[Entry]:
-        return [{"role": "user", "parts": [_piece(part) for part in said.pieces]}]
+        return [{"role": "user", "parts": self.contents(said, _piece)}]
+
+    def linked(self, part: Link) -> Entry | None:
+        """Only films may be without a type."""
+        if part.exact_type is None and part.modality != "video":
+            return None
+        return {"fileData": filled({"mimeType": part.exact_type, "fileUri": part.url})}
 
     def answers(self, said: Said) -> list[Entry]:
         parts = [entry for answer in said.answers for entry in self._answer(answer)]

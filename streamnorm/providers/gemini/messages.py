@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...encoding.messages import (
     Blocks,
@@ -22,12 +23,13 @@ from ...encoding.messages import (
     under,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import File, Mode, Tool, ToolChoice
+from ...tools import File, Link, Mode, Tool, ToolChoice
 from .encoder import SCHEMA
+from .spelling import as_json_schema, evened
 
-__all__ = ["MESSAGES", "GeminiMessages"]
+__all__ = ["MESSAGES", "GeminiMessages", "link_of"]
 
-
+UPLOADED = "generativelanguage.googleapis.com"  # where files lie that a key of this provider opens
 MODES: Mapping[str, Mode] = {
     "AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "allowed",
 }  # fmt: skip
@@ -41,16 +43,12 @@ class GeminiMessages(Blocks):
     clients = ("user", "function", "tool")
     results_first = False
     needs_id = False
-    beside = (
-        "systemInstruction",
-        "system_instruction",
-        "tools",
-        "toolConfig.functionCallingConfig",
-    )
+    beside = ("systemInstruction", "tools", "toolConfig.functionCallingConfig")
     tools_at, choice_at = "tools", "toolConfig.functionCallingConfig"
     known = frozenset(
-        {"role", "parts", "text", "inlineData", "mimeType", "functionResponse", "id", "name"}
-    )
+        {"role", "parts", "text", "inlineData", "fileData", "fileUri", "mimeType",
+         "functionResponse", "id", "name"}
+    )  # fmt: skip
     opaque = frozenset({"data", "response"})
 
     def is_own(self, entry: Entry) -> bool:
@@ -58,6 +56,9 @@ class GeminiMessages(Blocks):
 
     def is_own_body(self, body: Entry) -> bool:
         return self.container in body
+
+    def evened(self, body: Any) -> Any:
+        return evened(body)
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -72,7 +73,7 @@ class GeminiMessages(Blocks):
     def _function(self, said: Entry) -> Tool:
         if SCHEMA not in said and isinstance(said.get("parameters"), dict):
             rest = {key: value for key, value in said.items() if key != "parameters"}
-            said = {**rest, SCHEMA: _as_json_schema(said["parameters"])}
+            said = {**rest, SCHEMA: as_json_schema(said["parameters"])}
         return self.function(said, SCHEMA)
 
     def chosen(self, said: Any, body: Entry) -> ToolChoice | None:
@@ -129,13 +130,16 @@ class GeminiMessages(Blocks):
     # --- what was said ----------------------------------------------------------------------------
 
     def system(self, body: Entry) -> Any:
-        said = body.get("systemInstruction", body.get("system_instruction"))
+        said = body.get("systemInstruction")
         return said.get(self.key) if isinstance(said, dict) else said
 
     def text(self, text: str) -> Entry:
         return {"text": text}
 
     def piece(self, block: Entry) -> Piece | None:
+        if "fileData" in block:
+            said = block["fileData"]  # only films may be without a type
+            return link_of(said["fileUri"], said.get("mimeType") or "video/*")
         data = block["inlineData"]
         return media(data["data"], data["mimeType"])
 
@@ -147,17 +151,11 @@ class GeminiMessages(Blocks):
         yield answer  # each chunk of a stream has this very form
 
 
-def _as_json_schema(said: Any) -> Any:
-    """A schema in the provider's older dialect, whose types are in capitals."""
-    if isinstance(said, list):
-        return [_as_json_schema(inner) for inner in said]
-    if not isinstance(said, dict):
-        return said
-    schema = {key: _as_json_schema(value) for key, value in said.items() if key != "nullable"}
-    if isinstance(said.get("type"), str):
-        kind = said["type"].lower()
-        schema["type"] = [kind, "null"] if said.get("nullable") else kind
-    return schema
+def link_of(uri: str, type: str) -> Link:
+    """What is on the web; a file that was uploaded to this provider is nobody else's to read."""
+    if urlsplit(uri).hostname == UPLOADED:
+        raise ValueError("a file that only this provider has")
+    return Link(uri, type)
 
 
 MESSAGES = GeminiMessages

@@ -10,6 +10,7 @@ on every chunk, so only the end of input is the end. Candidates are kept apart.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
@@ -391,8 +392,8 @@ class GeminiParser(Parser):
                 self._count(p.usage_metadata)
             self._usage = p.usage_metadata
         calls = self.calls
-        calls.since = len(calls.all)  # of one chunk, two calls are two
         for candidate in p.candidates:
+            calls.since = len(calls.all)  # of one candidate, two calls are two
             number = candidate.index
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
             for part in candidate.content.parts:
@@ -421,8 +422,8 @@ class GeminiParser(Parser):
             self._rare_chunk(p, out)
         if p.usage_metadata is not _ABSENT:
             self._count(p.usage_metadata)
-        self.calls.since = len(self.calls.all)
         for candidate in p.candidates or ():
+            self.calls.since = len(self.calls.all)
             number = candidate.index or 0
             choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
             content = candidate.content
@@ -916,8 +917,13 @@ def _goes_on(candidate: Candidate) -> bool:
 
 # --- small helpers ------------------------------------------------------------------------------
 
+_is_snake_case = re.compile("[a-z]+(_[a-z]+)+").fullmatch
+
 
 def _camel(name: str) -> str:
+    """A name of the wire for one of its Python SDK; any other is as it was."""
+    if not _is_snake_case(name):
+        return name
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 

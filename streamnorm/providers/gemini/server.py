@@ -105,8 +105,10 @@ class GeminiServer(Server):
 
     def call_closed(self, call: Serving) -> Iterable[bytes]:
         assert call.made is not None  # only what is whole is closed
-        said = msgspec.structs.replace(call.made, arguments=parse(call.sent))
-        part = part_of(said, call.id, call.name, self._own(call.made.echo))
+        made = call.made
+        if call.sent != made.raw:  # it was told otherwise, as the client has declared its tool
+            made = msgspec.structs.replace(made, arguments=parse(call.sent))
+        part = part_of(made, call.id, call.name, self._own(made.echo))
         if not self.over:
             return (self._chunk([part]),)
         self._last.append(part)

@@ -30,7 +30,7 @@ from ...encoding.names import DOTTED
 from ...encoding.schemas import Dialect
 from ...options import Format, RequestOptions
 from ...text.written import in_base64
-from ...tools import File, Mode, Tool, ToolChoice
+from ...tools import File, Link, Mode, Tool, ToolChoice
 from .parser import ITEMS
 
 __all__ = ["ENCODER", "InteractionsEncoder"]
@@ -141,7 +141,10 @@ class InteractionsEncoder(Encoder):
         return [{**step, **part.echo}]
 
     def user(self, said: Said) -> list[Entry]:
-        return [{"type": "user_input", "content": [_piece(part) for part in said.pieces]}]
+        return [{"type": "user_input", "content": self.contents(said, _piece)}]
+
+    def linked(self, part: Link) -> Entry | None:
+        return filled({"type": part.modality, "uri": part.url, "mime_type": part.exact_type})
 
     def answers(self, said: Said) -> list[Entry]:
         return [self._answer(answer) for answer in said.answers]

@@ -22,7 +22,8 @@ from ...encoding.messages import (
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
-from ...tools import Mode, Tool, ToolChoice
+from ...tools import Link, Mode, Tool, ToolChoice
+from ..gemini.messages import link_of
 from .encoder import MODES
 from .parser import CALLS, MEDIA, RESULTS
 
@@ -42,7 +43,7 @@ class InteractionsMessages(Items):
     beside = ("system_instruction", "tools", "generation_config.tool_choice")
     tools_at, choice_at = "tools", "generation_config.tool_choice"
     known = frozenset(
-        {"type", "role", "content", "text", "mime_type", "call_id", "name", "is_error"}
+        {"type", "role", "content", "text", "uri", "mime_type", "call_id", "name", "is_error"}
     )
     opaque = frozenset({"data", "result"})
 
@@ -124,7 +125,9 @@ class InteractionsMessages(Items):
         return self.user(entry, where)
 
     def piece(self, block: Entry) -> Piece | None:
-        return media(block["data"], block["mime_type"]) if type_of(block) in MEDIA else None
+        if type_of(block) not in MEDIA:
+            return None
+        return _linked(block) if "uri" in block else media(block["data"], block["mime_type"])
 
     def told(self, entry: Entry) -> Iterator[Entry]:
         yield {"event_type": "interaction.created", "interaction": {"status": "in_progress"}}
@@ -134,6 +137,11 @@ class InteractionsMessages(Items):
         asks = any(step.get("type") == CALL for step in entry["items"])
         status = "requires_action" if asks else "completed"
         yield {"event_type": "interaction.completed", "interaction": {"status": status}}
+
+
+def _linked(block: Entry) -> Link:
+    family = "application" if type_of(block) == "document" else type_of(block)
+    return link_of(block["uri"], block.get("mime_type") or f"{family}/*")
 
 
 def _is_content(said: Any) -> bool:

@@ -460,7 +460,7 @@ class InteractionsParser(Parser):
             self.calls.taint(call, "its start was said twice, and differently")
 
     def _brought(self, call: Call, step: Step) -> str:
-        """The arguments in a start; an empty object stands there before any fragment."""
+        """The arguments in a step; an empty object stands there before any fragment."""
         text = self.exact(step.arguments, call)
         return text if text.strip("{} \r\n\t") else ""
 
@@ -553,30 +553,66 @@ class InteractionsParser(Parser):
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
         heard = bool(self._steps)
-        self._reconcile(said.steps or [], out)
+        listed = self._reconcile(said.steps or [], out)
         for index, step in enumerate(said.steps or ()):
             if self._is_open_call(index, step) if self._began_before(index) else not heard:
-                self._step_start(StepStart(step, index), out)
-                self._step_stop(StepStop(index), out)
+                self._step_at(index, step, out)
+            elif self._is_unheard_call(index, step):
+                self._unheard_call(step, out, listed=listed)
         if said.errors:
             self._failure = _failure(said.errors[0])
         self._hear_status(said.status, said.continuation_token)
         self.reason = self.reason or "other"  # it does not say how
         self._over = True
 
+    def _step_at(self, index: int, step: Step, out: Out) -> None:
+        """A step that is said at once."""
+        self._step_start(StepStart(step, index), out)
+        self._step_stop(StepStop(index), out)
+
     def _is_open_call(self, index: int, step: Step) -> bool:
         """Was this a call that began before this connection, and ended over it?"""
         return index in self._ended_here and step.type in CALLS
 
-    def _reconcile(self, steps: list[Step], out: Out) -> None:
-        """The final interaction says again what the steps said."""
+    def _is_unheard_call(self, index: int, step: Step) -> bool:
+        """Is this a call of which nothing came over this connection, which heard all of its own?"""
+        known = step.type not in CALLS or not step.id or self.calls.by_id(0, step.id) is not None
+        return not (known or self._began_before(index))
+
+    def _unheard_call(self, step: Step, out: Out, *, listed: bool) -> None:
+        """A call of which only the final interaction says anything."""
+        place = self.begun()  # that no other has
+        self.scribe.note("call.unannounced", index=place)
+        self._step_start(StepStart(step, place), out)
+        if not listed:
+            why = "it may be one that was heard under another id"
+            self.calls.fail(self._calls[place], "conflict", why, out)
+        self._step_stop(StepStop(place), out)
+
+    def _reconcile(self, steps: list[Step], out: Out) -> bool:
+        """The final interaction says again what the steps said. Does it list all calls that were heard?"""
         said = {step.id: step for step in steps if step.type in CALLS and step.id}
-        for call in self.calls.unfinished() if steps else ():
+        listed = True
+        for call in list(self.calls.all) if steps else ():
             step = said.get(call.wire_id or "")
             if step is None:
+                listed = False
+                self.scribe.note("call.unlisted", call_id=call.id)
                 self.calls.fail(call, "conflict", "the final interaction has no such call", out)
             else:
-                self.calls.settle(call, self.exact(step.arguments, call), out)
+                self._compare(call, step, out)
+        return listed
+
+    def _compare(self, call: Call, step: Step, out: Out) -> None:
+        """A call as the final interaction says it. An empty object is no text for one that has none."""
+        self.calls.hear(call, out, name=_name(step))
+        if CALLS[step.type] is not call.kind:
+            why = "the final interaction says that it is of another kind"
+            self.calls.fail(call, "conflict", why, out)
+        self._fill_from_start(call, out)
+        has_text = call.size or self.calls.has_text(call)
+        text = self.exact(step.arguments, call) if has_text else self._brought(call, step)
+        self.calls.restate(call, text, out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
         self._event_id = p.event_id or self._event_id

@@ -15,12 +15,13 @@ from ...encoding.fields import NUMBER, SWITCH, TEXT, TEXTS, WHOLE, Field, effort
 from ...encoding.ids import Grammar
 from ...encoding.schemas import ANY_KEYWORD
 from ...text.written import data_uri
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 from ..openai_chat.encoder import FORMAT, ChatEncoder
 
-__all__ = ["ENCODER", "MistralEncoder"]
+__all__ = ["ENCODER", "LINKED", "MistralEncoder", "linked"]
 
-
+# Blocks that take an address -> what may be there.
+LINKED = {"image_url": "image/*", "document_url": "application/*"}
 # How to answer, on the chat and in conversations.
 SAMPLING = (
     ("max_tokens", "max_tokens", WHOLE),
@@ -84,6 +85,9 @@ class MistralEncoder(ChatEncoder):
             self.drop("results", "images", "this wire takes no user message after results")
         return []
 
+    def linked(self, part: Link) -> Entry | None:
+        return linked(part)
+
     def piece(self, part: Text | File) -> Entry:
         if isinstance(part, File) and part.modality == "image":
             return {"type": "image_url", "image_url": data_uri(part.data, part.type)}
@@ -94,6 +98,12 @@ class MistralEncoder(ChatEncoder):
     def choice(self, choice: ToolChoice, tools: Sequence[tuple[Tool, str]]) -> Body:
         said = super().choice(choice, tools)
         return {**said, "tool_choice": "any"} if choice.mode == "required" else said
+
+
+def linked(part: Link) -> Entry | None:
+    """The block that takes what is at an address, if one does."""
+    kind = next((kind for kind, type in LINKED.items() if part.is_of(type)), None)
+    return None if kind is None else {"type": kind, kind: part.url}
 
 
 ENCODER = MistralEncoder

@@ -5,8 +5,9 @@ results have the name of their tool · {type: document_url} · nothing tells it 
 
 from __future__ import annotations
 
-from ...encoding.messages import Entry, Found, Piece, media_of
+from ...encoding.messages import Entry, Found, Piece, media_at
 from ..openai_chat.messages import ChatMessages
+from .encoder import LINKED
 
 __all__ = ["MESSAGES", "MistralMessages"]
 
@@ -23,7 +24,7 @@ class MistralMessages(ChatMessages):
 
     def piece(self, block: Entry) -> Piece | None:
         if "document_url" in block:
-            return media_of(block["document_url"])
+            return media_at(block["document_url"], LINKED["document_url"])
         return super().piece(block)
 
 

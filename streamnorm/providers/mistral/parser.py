@@ -127,7 +127,7 @@ class MistralParser(ChatParser):
         if bare:
             self._ask_for_choices(p)
         for choice in p.choices or ():
-            self._choice(choice.index)
+            self._choice(choice.index).with_word = choice.finish_reason is not None
             if choice.delta is not None:
                 self._delta(choice.index, choice.delta, out)
             elif choice.message is not None:

@@ -19,8 +19,8 @@ from ...encoding.fields import SWITCH, TEXT, Field
 from ...encoding.ids import Grammar
 from ...events import ProviderToolResult
 from ...text.written import data_uri
-from ...tools import File, Tool, ToolChoice
-from ..mistral.encoder import SAMPLING
+from ...tools import File, Link, Tool, ToolChoice
+from ..mistral.encoder import SAMPLING, linked
 from .parser import HANDOFF
 
 __all__ = ["ENCODER", "ConversationsEncoder"]
@@ -98,10 +98,13 @@ class ConversationsEncoder(Encoder):
 
     def user(self, said: Said) -> list[Entry]:
         parts = said.pieces
-        content: Any = [_piece(part) for part in parts]
+        content: Any = self.contents(said, _piece)
         if len(parts) == 1 and isinstance(parts[0], Text):
             content = parts[0].text
         return [{"type": "message.input", "role": "user", "content": content}]
+
+    def linked(self, part: Link) -> Entry | None:
+        return linked(part)
 
     def answers(self, said: Said) -> list[Entry]:
         return [self._answer(answer) for answer in said.answers]

@@ -17,11 +17,12 @@ from ...encoding.messages import (
     Piece,
     Returned,
     Step,
-    media_of,
+    media_at,
     type_of,
 )
 from ...encoding.pairs import UNAVAILABLE
 from ...tools import Tool, ToolChoice
+from ..mistral.encoder import LINKED
 from ..openai_chat.messages import MODES, declared_function
 from .encoder import EXECUTION
 from .parser import HANDOFF
@@ -95,10 +96,10 @@ class ConversationsMessages(Items):
         return self.user(entry, where)
 
     def piece(self, block: Entry) -> Piece | None:
-        for kind in ("image_url", "document_url"):
+        for kind, type in LINKED.items():
             if kind in block:
                 said = block[kind]
-                return media_of(said["url"] if isinstance(said, dict) else said)
+                return media_at(said["url"] if isinstance(said, dict) else said, type)
         return None
 
     def told(self, entry: Entry) -> Iterator[Entry]:

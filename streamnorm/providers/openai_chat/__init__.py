@@ -15,6 +15,7 @@ PROVIDER = Provider(
     path="/v1/chat/completions",
     version="/v1",
     listing=Listing(
+        "/v1/models",
         {"id": "{id}", "object": "model", "created": 0, "owned_by": "streamnorm"},
         {"object": "list"},
     ),

@@ -30,7 +30,7 @@ from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import Echo, ProviderToolResult
 from ...options import Format, RequestOptions
 from ...text.written import data_uri, in_base64
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 from .entries import BUILTIN
 
 __all__ = ["ENCODER", "ChatEncoder"]
@@ -167,7 +167,11 @@ class ChatEncoder(Encoder):
         parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
-        return [{"role": "user", "content": [self.piece(part) for part in parts]}]
+        return [{"role": "user", "content": self.contents(said, self.piece)}]
+
+    def linked(self, part: Link) -> Entry | None:
+        is_image = part.is_of("image/*")
+        return {"type": "image_url", "image_url": {"url": part.url}} if is_image else None
 
     def answers(self, said: Said) -> list[Entry]:
         return [*map(self.answer, said.answers)]

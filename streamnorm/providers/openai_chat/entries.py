@@ -18,8 +18,8 @@ from ...events import Event, FinishReason
 from ...notes import Scribe
 
 __all__ = [
-    "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "LEGACY", "NO_CALL_THERE", "STEPS", "Choice", "Entry", "FullEntry",
-    "FullFunction", "Function", "said",
+    "AFTER_THE_END", "BUILTIN", "CUSTOM", "EXECUTED", "ITEMS", "LEGACY", "NO_CALL_THERE", "STEPS", "Choice",
+    "Entry", "FullEntry", "FullFunction", "Function", "said",
 ]  # fmt: skip
 
 Out: TypeAlias = list[Event]
@@ -103,6 +103,7 @@ STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "browser_tool_execution": ("browser", ("tool",)),
 }
 
+AFTER_THE_END = "text came for it after the end"
 NO_CALL_THERE = "arguments came in a choice that has no call"
 _NOT_AN_ID = {"", "null", "None"}
 
@@ -132,8 +133,8 @@ class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_over", "_passed", "_scribe", "beside", "builtin", "by_index", "copy", "executed",
-        "functions", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke",
+        "_calls", "_over", "_passed", "_scribe", "_worded", "beside", "builtin", "by_index", "copy", "executed",
+        "functions", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke", "with_word",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -153,6 +154,8 @@ class Choice:
         self.beside = False  # the reason came in one chunk with a piece of a call
         self._over = 0  # calls before this one had begun when a word for the end came alone
         self._passed = 0  # … and before this one, when it stood beside pieces of others
+        self._worded: set[int] = set()  # calls that had a normal one beside a piece of theirs
+        self.with_word = False  # … and is there one in the chunk that is being read?
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
         """The entries of one delta; ``objects``: their arguments came as objects, not as text."""
@@ -218,8 +221,8 @@ class Choice:
         of_a_kind = (_custom(entry) is not None) is (call.kind is CUSTOM)
         if not of_a_kind and (entry.function is not None or _custom(entry) is not None):
             self._calls.taint(call, "it is said to be of two kinds")
-        elif it.text and self._is_over(call):
-            self._calls.taint(call, "text came for it after the end")
+        elif it.text and self.is_over(call):
+            self._calls.taint(call, AFTER_THE_END)
         if it.text:
             self._goes_on()
         elif it.says_nothing and call.echo is echo:
@@ -227,13 +230,15 @@ class Choice:
             if entry.function is None and _custom(entry) is None:
                 self._calls.lost = True  # not even an empty text
 
-    def _is_over(self, call: Call) -> bool:
+    def is_over(self, call: Call) -> bool:
         """After a word for the end nothing is of it, unless that stood beside a piece, as it then may
         stand on every chunk; but text has no closing brace, and an object that was whole before a word
-        beside the piece of another is all of its call, even an empty one."""
+        beside the piece of another is all of its call, even an empty one. So is one that the word stood
+        beside, if what follows has none."""
         if call.ordinal < self._over or (call.kind is CUSTOM and self.reason is not None):
             return True
-        return call.ordinal < self._passed and self._calls.is_whole(call)
+        over = call.ordinal in self._worded and not self.with_word
+        return (over or call.ordinal < self._passed) and self._calls.is_whole(call)
 
     def hear_end(self, beside: bool, entries: Sequence[Entry | FullEntry] | None) -> None:
         """A word for the end came: alone, for all that had begun; or ``beside`` pieces of calls, for
@@ -244,6 +249,19 @@ class Choice:
             self.functions.clear()  # what comes for them now is looked at
         elif entries:
             self._passed = max(self._passed, min(map(self._ordinal, entries)))
+        if beside and self.reason in ("stop", "tool_calls"):
+            for entry in entries or ():
+                self._look_at(entry.index)
+            if not entries and self.legacy is not None:
+                self._worded.add(self.legacy.ordinal)
+
+    def _look_at(self, index: int | None) -> None:
+        """What comes for this call is looked at from now on: does the word stand there, too?"""
+        call = self.last if index is None else self.by_index.get(index)
+        if call is not None:
+            self._worded.add(call.ordinal)
+            if index is not None:
+                self.functions.pop(index, None)
 
     def _ordinal(self, entry: Entry | FullEntry) -> int:
         """The number of the call in its place; that of the first if none is known."""

@@ -21,6 +21,7 @@ from ...encoding.messages import (
     Step,
     blocks_of,
     media,
+    media_at,
     media_of,
 )
 from ...encoding.pairs import UNAVAILABLE
@@ -118,7 +119,7 @@ class ChatMessages(Lines):
     def piece(self, block: Entry) -> Piece | None:
         if "image_url" in block:
             said = block["image_url"]
-            return media_of(said["url"] if isinstance(said, dict) else said)
+            return media_at(said["url"] if isinstance(said, dict) else said, "image/*")
         if "input_audio" in block:
             said = block["input_audio"]
             return media(said["data"], TYPES.get(said["format"], f"audio/{said['format']}"))

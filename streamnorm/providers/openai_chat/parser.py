@@ -52,6 +52,7 @@ from ...framing.sse import SSE
 from ...text.written import json_text
 from .content import pictures, sound, tell
 from .entries import (
+    AFTER_THE_END,
     BUILTIN,
     EXECUTED,
     ITEMS,
@@ -526,9 +527,12 @@ class ChatParser(Parser):
                             call.fragments.append(text)
                             out.append(ToolCallDelta(call.ordinal, text))
                         else:
+                            first.with_word = said(choice.finish_reason) is not None
                             first.hear(entries, out, objects=False)
                     else:
-                        self._choice(number).hear(entries, out, objects=False)
+                        whose = self._choice(number)
+                        whose.with_word = said(choice.finish_reason) is not None
+                        whose.hear(entries, out, objects=False)
             if number:
                 self._choice(number)
             else:
@@ -659,6 +663,7 @@ class ChatParser(Parser):
             again = spoke and p.object == "chat.completion"
             self._choice(part.index)
             if part.delta is not None:
+                self._choice(part.index).with_word = said(part.finish_reason) is not None
                 self._full_delta(part.index, part.delta, out)
                 if part.finish_reason and part.message is not None:
                     spoke = spoke or bool(part.delta.content)
@@ -782,6 +787,8 @@ class ChatParser(Parser):
         if name := said(function.name):
             choice.hear_name(call, name, out)
         if function.arguments:
+            if choice.is_over(call):
+                self.calls.taint(call, AFTER_THE_END)
             self.calls.extend(call, function.arguments, out)
 
     def _executed(self, number: int, tool: dict[str, Any], out: Out) -> None:

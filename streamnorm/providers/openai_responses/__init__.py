@@ -19,7 +19,7 @@ PROVIDER = Provider(
         "/v1/responses/input_tokens", "input_tokens", {"object": "response.input_tokens"}
     ),
     listing=Listing(
-        {"id": "{id}"}, {"models": []}
+        "/v1/models", {"id": "{id}"}, {"models": []}
     ),  # agents that know their models ask for nothing more
     resume="/{id}?stream=true&starting_after={at}",
     hosts=("api.openai.com", ".api.openai.com"),

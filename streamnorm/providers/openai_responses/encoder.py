@@ -23,7 +23,7 @@ from ...encoding.schemas import PLAIN_OBJECTS
 from ...events import ProviderToolResult
 from ...options import Format, RequestOptions
 from ...text.written import data_uri, json_text
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 from .items import PICTURES, TOOLS, tools_by_type
 from .items import Tool as Item
 
@@ -122,8 +122,15 @@ class ResponsesEncoder(Encoder):
         parts = said.pieces
         if len(parts) == 1 and isinstance(parts[0], Text):
             return [{"role": "user", "content": parts[0].text}]
-        content = [_piece(p.text if isinstance(p, Text) else p) for p in parts]
+        content = self.contents(said, lambda p: _piece(p.text if isinstance(p, Text) else p))
         return [{"role": "user", "content": content}]
+
+    def linked(self, part: Link) -> Entry | None:
+        if part.modality == "image":
+            return {"type": "input_image", "image_url": part.url, "detail": "auto"}
+        if part.modality != "document":
+            return None
+        return filled({"type": "input_file", "file_url": part.url, "filename": part.name})
 
     def answers(self, said: Said) -> list[Entry]:
         return [self._answer(answer) for answer in said.answers]

@@ -23,6 +23,7 @@ from ...encoding.messages import (
     Step,
     ToolSaid,
     blocks_of,
+    media_at,
     media_of,
     type_of,
     word,
@@ -30,7 +31,7 @@ from ...encoding.messages import (
 from ...encoding.pairs import UNAVAILABLE
 from ...events import ToolCall
 from ...text.written import json_text
-from ...tools import Grammar, Mode, Tool, ToolChoice
+from ...tools import Grammar, Link, Mode, Tool, ToolChoice
 from .encoder import NAMESPACE
 from .items import TOOLS, tools_by_type
 
@@ -79,7 +80,7 @@ class ResponsesMessages(Items):
     beside = ("instructions", "tools", "tool_choice", "parallel_tool_calls")
     tools_at, choice_at = "tools", "tool_choice"
     known = frozenset(
-        {"type", "role", "content", "text", "image_url", "filename", "call_id", "output",
+        {"type", "role", "content", "text", "image_url", "file_url", "filename", "call_id", "output",
          "approval_request_id", "approve", "reason", "acknowledged_safety_checks"}
     )  # fmt: skip
     opaque = frozenset({"file_data", "tools", "execution", "caller"})
@@ -220,7 +221,9 @@ class ResponsesMessages(Items):
 
     def piece(self, block: Entry) -> Piece | None:
         if "image_url" in block:
-            return media_of(block["image_url"])
+            return media_at(block["image_url"], "image/*")
+        if "file_url" in block:
+            return Link(block["file_url"], "application/*", block.get("filename"))
         if "file_data" in block:
             return media_of(block["file_data"], block.get("filename"))
         return None

@@ -239,6 +239,7 @@ _LANES = (
     "responses of several lanes share this connection; streamnorm.sessions reads each on its own"
 )
 _ANOTHER = "the response that ended has another id than the one that began"
+_ELSEWHERE = "it was not done, and may be one that was told under another id"
 _UNKNOWN: Any = object()  # the next piece is looked at, whatever its number
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
@@ -639,7 +640,8 @@ class ResponsesParser(Parser):
             self.calls.hear(call, out, name=p.name)
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
-        self.calls.settle(call, text, out)
+        if not (call.taint and self.even_objects):  # an object is no word of the wire on a text
+            self.calls.settle(call, text, out)
         self._grown = None  # what comes after all was said is looked at
 
     def _progress_piece(self, p: _Piece, out: Out) -> None:
@@ -964,6 +966,8 @@ class ResponsesParser(Parser):
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
+            if call.fragments and self._places.may_be_told(call, call.raw, ()):
+                self.calls.fail(call, "conflict", _ELSEWHERE, out)
         raise StreamOver
 
     def _ask_whose(self, id: Any) -> None:
@@ -998,7 +1002,7 @@ class ResponsesParser(Parser):
 
         An empty list takes nothing back, as real servers send it; one without a call does.
         """
-        named, heard = set[int](), len(self.calls.all)
+        named, heard, listed = set[int](), len(self.calls.all), _ids_in(output)
         news = output[self._before :]
         spare = sum(any(_message_texts(item)) for item, _ in news) - self._texts.places()
         for index, (item, data) in enumerate(output):
@@ -1009,7 +1013,9 @@ class ResponsesParser(Parser):
                 if isinstance(item, dict):
                     spare -= self._late_item(item, index, spare > 0, out)
             elif "call" in tool.role:
-                named.add(self._reconcile_call(tool, item, data, index, named, out))
+                call = self._of_final(tool, item, data, index, named, out)
+                named.add(call.ordinal)
+                self._reconcile_call(call, tool, item, data, listed, out)
             elif not self._output_copied(item):
                 self._output_item(tool, item, out)
         self.calls.lossy = ""  # of the whole response: it cannot be said whose it was
@@ -1033,9 +1039,9 @@ class ResponsesParser(Parser):
         """Was anything of this call or output heard over this connection?"""
         return tool is not None and self._places.has_item(tool.type, item, index)
 
-    def _reconcile_call(
+    def _of_final(
         self, tool: Tool, item: dict[str, Any], raw: bytes, index: int, named: set[int], out: Out
-    ) -> int:
+    ) -> Call:
         """The call that an item of the final response says again; a new one if there is none."""
         name = name_of(tool, item)
         call = self._places.of_final_item(tool.type, item, index, name)
@@ -1045,12 +1051,20 @@ class ResponsesParser(Parser):
         if call is None:
             call = self._open(tool, item, None, out)
             call.agent = _named(item.get("agent"))
+        return call
+
+    def _reconcile_call(
+        self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, listed: set[str], out: Out
+    ) -> None:
+        """What the final response says of a call, told or not."""
         if call.state is State.OVER:
             id = self._learn(call, tool, item, None, out)
             self._restate(call, id, input_of(tool, item, raw) or "", out)
+        elif self._places.may_be_told(call, input_of(tool, item, raw) or "", listed):
+            self._learn(call, tool, item, None, out)
+            self.calls.fail(call, "conflict", _ELSEWHERE, out)
         else:
             self._call_item(call, tool, item, raw, None, out)
-        return call.ordinal
 
     def _late_item(self, item: dict[str, Any], index: int, new: bool, out: Out) -> bool:
         """Messages are compared with what was told; gateways number them anew, so only as a whole.
@@ -1125,6 +1139,13 @@ class ResponsesParser(Parser):
         ) if raw else None  # fmt: skip
 
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
+
+
+def _ids_in(output: list[tuple[Any, bytes]]) -> set[str]:
+    """All ids that the items of a response have."""
+    items = [item for item, _ in output if isinstance(item, dict)]
+    ids = {first_text(item.get(field)) for item in items for field in ("id", "call_id")}
+    return {id for id in ids if id is not None}
 
 
 def _message_texts(item: Any) -> list[str | None]:

@@ -18,7 +18,7 @@ from ...encoding.fields import NUMBER, TEXTS, WHOLE, Field, Form, nameless
 from ...encoding.ids import Grammar
 from ...options import Format, RequestOptions
 from ...text.written import data_uri
-from ...tools import File, Tool, ToolChoice
+from ...tools import File, Link, Tool, ToolChoice
 
 __all__ = ["ENCODER", "TgiEncoder"]
 
@@ -96,10 +96,10 @@ def _prompt(entries: list[Entry]) -> str:
     return "\n".join([*(f"{who}: {text}" for who, text in turns), f"{ASSISTANT}:"])
 
 
-def _shown(piece: Text | File) -> str:
+def _shown(piece: Text | File | Link) -> str:
     if isinstance(piece, Text):
         return piece.text
-    if piece.modality == "image":
+    if isinstance(piece, File) and piece.modality == "image":
         return f"![]({data_uri(piece.data, piece.type)})"
     return piece.words
 

@@ -26,6 +26,8 @@ __all__ = ["MESSAGES", "TgiMessages"]
 class TgiMessages(Messages):
     """The prompt of one request."""
 
+    takes_text = True
+
     def is_own_body(self, body: Entry) -> bool:
         return isinstance(body.get(self.container), str) and isinstance(
             body.get("parameters"), dict

@@ -43,6 +43,10 @@ def gemini_interactions(dice: Dice) -> tuple[list[Frame], list[Said]]:
     status = "requires_action" if any(s.runs_on == "client" for s in said) else "completed"
     usage = {"total_input_tokens": 3, "total_output_tokens": 4}
 
+    final = {**base, "status": status, "usage": usage}
+    if dice.random() < 0.3:
+        final["steps"] = stated(tracks, said)
+
     def told(payload: dict[str, Any]) -> Frame:
         return typed(payload, False, "event_type")
 
@@ -50,12 +54,21 @@ def gemini_interactions(dice: Dice) -> tuple[list[Frame], list[Said]]:
         told({"event_type": "interaction.created",
               "interaction": {**base, "status": "in_progress"}}),
         *merged(dice, tracks, 0.2),
-        told({"event_type": "interaction.completed",
-              "interaction": {**base, "status": status, "usage": usage}}),
+        told({"event_type": "interaction.completed", "interaction": final}),
     ]  # fmt: skip
     if dice.random() < 0.6:
         frames.append(Frame(Raw("[DONE]"), "done"))
     return sprinkled(dice, frames, comments(dice)), said
+
+
+def stated(tracks: list[list[Frame]], said: list[Said]) -> list[dict[str, Any]]:
+    """All steps as the final interaction says them again."""
+    arguments = {call.id: call.arguments for call in said}
+    starts = [track[0].payload["step"] for track in tracks]
+    return [
+        {**start, "arguments": arguments[start["id"]]} if "id" in start else start
+        for start in starts
+    ]
 
 
 def step(

@@ -136,8 +136,10 @@ class Grown:
             last = before[-1] if self.whole.get((*place, held)) else "".join(before)
             if last and text.startswith(last):
                 self.doubtful.append(index)
-        if id and any(id == other and at != place for at, other in self.ids.items()):
-            self.doubtful.append(index)  # it is the id of another place
+        if id and any(
+            id == other and at != place and at[0] == number for at, other in self.ids.items()
+        ):
+            self.doubtful.append(index)  # it is the id of another place of its choice
         self.ids[place] = id or held
         named = bool(id or said_in(function.get("name")))
         new = self.add((*place, self.ids[place]), text, named)

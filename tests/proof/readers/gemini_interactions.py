@@ -12,7 +12,15 @@ from typing import Any
 from tests.proof.frames import sse
 from tests.proof.readers.anthropic import kind_of
 from tests.proof.readers.places import Places, rough_place
-from tests.proof.readers.said import Open, Reading, name_in, place_in, sound_object, text_in
+from tests.proof.readers.said import (
+    Open,
+    Reading,
+    arguments_of,
+    name_in,
+    place_in,
+    sound_object,
+    text_in,
+)
 
 NAMED = {"function_call", "mcp_server_tool_call"}
 CALLS = NAMED | {"code_execution_call", "file_search_call", "google_maps_call", "google_search_call",
@@ -56,8 +64,8 @@ def read(body: bytes) -> Reading:
         elif kind in ("interaction.created", "interaction.completed", "interaction.status_update"):
             inner = said.get("interaction")
             inner = inner if isinstance(inner, dict) else {}
-            if kind == "interaction.completed" and not started:
-                restated(steps, inner.get("steps"))
+            if kind == "interaction.completed":
+                (compared if started else restated)(steps, inner.get("steps"))
             word = said.get("status") if kind.endswith("update") else inner.get("status")
             word = text_in(word) or ("completed" if kind.endswith("completed") else "")
             if (not status or status in NORMAL) and word not in GOING_ON:
@@ -127,3 +135,38 @@ def restated(steps: Places, listed: Any) -> None:
     for index, step in enumerate(listed if isinstance(listed, list) else ()):
         steps.start(index, call_in(step))
         steps.stop(index)
+
+
+def compared(steps: Places, listed: Any) -> None:
+    """The final interaction says the calls that were heard again, and perhaps one that was not."""
+    copies = [
+        call for step in (listed if isinstance(listed, list) else ()) if (call := call_in(step))
+    ]
+    said = {copy.id: copy for copy in copies if copy.id}
+    heard = {call.id for call in steps.all}
+    for call in steps.all if listed else ():
+        if call.id not in said:
+            call.tainted = True
+        elif not call.state.get("told"):
+            copied(steps, call, said[call.id])
+    for number, (id, copy) in enumerate(said.items()):
+        if id not in heard and heard <= set(said):
+            steps.start(10**9 + number, copy)
+            steps.stop(10**9 + number)
+
+
+def copied(steps: Places, call: Open, copy: Open) -> None:
+    """The copy counts, unless it says something else than a text of which nothing can be missing."""
+    stated, held = arguments_of(copy, copy.text), arguments_of(call, call.text)
+    stated = stated if copy.text else copy.given if sound_object(copy.given) else None
+    held = held if call.text else call.given
+    if not stated:
+        return
+    differs = json.dumps(held, sort_keys=True) != json.dumps(stated, sort_keys=True)
+    if held and differs and not call.tainted:
+        call.state["rival"] = call.tainted = True
+    if call.state.get("rival"):
+        return
+    call.fragments, call.given, call.tainted = [], stated, False
+    if call.closed:
+        steps.tell(call)

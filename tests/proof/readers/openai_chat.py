@@ -240,12 +240,14 @@ class Choice:
             if text and call.given == {}:  # an empty object may stand for what is still to come
                 call.given = None
                 call.state |= {"grown": True} if call.state.get("told") else {}
-            call.tainted |= bool(text) and call.given is not None
+            call.tainted |= bool(text) and call.given is not None and not says(text, call.given)
         elif text is not None or unreadable(function):
             call.tainted = True
 
     def object(self, call: Open, text: dict[str, Any]) -> None:
-        """Arguments as objects: their keys add up. Beside text they mean nothing."""
+        """Arguments as objects: their keys add up. Beside text they mean nothing, or say it again."""
+        if call.given is None and call.fragments and says(call.text, text):
+            return
         if call.fragments or not sound_object(text):
             call.tainted = True
         call.given = {**(call.given or {}), **text}
@@ -258,7 +260,7 @@ class Choice:
             (call if told else self.legacy).tainted = True
 
     def legacy_call(self, function: Any) -> None:
-        if self.legacy is None or self.legacy.closed:
+        if self.legacy is None or self.legacy.state.get("told"):
             beside = any(call is not self.legacy for call in self.calls)
             self.legacy = Open(None, "", choice=self.number, tainted=beside)
             self.calls.append(self.legacy)
@@ -339,7 +341,20 @@ def begins(held: Open, name: str, text: Any) -> bool:
         return False
     if name != held.name and not text:
         return True
-    return opens(text) and not (isinstance(text, str) and text.startswith(held.text))
+    return opens(text) and not (isinstance(text, str) and goes_on(held, text))
+
+
+def goes_on(held: Open, text: str) -> bool:
+    """Can this text be of what is held? An object is said again as a text, or was to be filled by it."""
+    if held.given:
+        return says(text, held.given)
+    return text.startswith(held.text)
+
+
+def says(text: str, given: dict[str, Any]) -> bool:
+    """Does the text say this very object?"""
+    told = exact(text)
+    return told is not None and json.dumps(told) == json.dumps(given)
 
 
 def readings(call: Open) -> list[dict[str, Any]]:

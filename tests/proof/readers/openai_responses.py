@@ -94,14 +94,14 @@ def heard(
         said, kind = payload.value, kind_in(payload)
         if payload.word:
             continue
-        number = place_in(said.get("sequence_number")) if isinstance(said, dict) else None
+        legible = said if isinstance(said, dict) else payload.rough or {}
+        number = place_in(legible.get("sequence_number"))
         if number is not None and last is not None and number not in (last, last + 1):
             items.taint(None)
             items.lost = True
         last = number if number is not None else last
         if not isinstance(said, dict):
-            items.taint(None)
-            items.lost = True
+            items.unread(payload.rough)
             continue
         items.began(kind, said.get("response"))
         if kind in ("response.output_item.added", "response.output_item.done"):
@@ -160,6 +160,13 @@ class Items:
         for call in self.calls:
             if place is None or call.state["place"] == place:
                 call.tainted = True
+
+    def unread(self, rough: Any) -> None:
+        """Bytes that are no UTF-8: of the place that they still name, if no words of calls are there."""
+        named = isinstance(rough, dict) and not mentions(rough)
+        place = place_in(rough.get("output_index")) if named else None
+        self.taint(place)
+        self.lost |= place is None
 
     def find(self, kind: str, place: int | None, item_id: str, call_id: str = "") -> Open | None:
         """The open call that is meant: by its own id, its place, its item, or as the last one."""
