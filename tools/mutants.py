@@ -21,7 +21,9 @@ HEAD = """\
 
 `make mutate` removes or inverts the guards of the code one by one: every condition that decides whether a
 call is whole, whose a fragment is, what ends when and what is too much; every statement that speaks
-against a call; every row of the tables about them. For each the tests that pass through those lines are
+against a call; every row of the tables about them. In the files that decide what a call is and what its
+text says (`calls`, `copies`, `marks`, `exact`, ids) also every other statement, argument with a default,
+number and sign. For each the tests that pass through those lines are
 run until one fails. It exits 0 only if none survives.
 
 *Equivalent* are guards that nothing can tell from the code without them, mostly shortcuts: each is a row of

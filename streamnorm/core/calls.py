@@ -541,7 +541,7 @@ class Calls:
 
     def taint_grown(self, since: dict[int, int], why: str) -> bool:
         """The payload just read lacks something: so may every call that it began or added to. Any?"""
-        grown = [c for n, c in self._open.items() if len(c.fragments) != since.get(n, -1)]
+        grown = [c for n, c in self._open.items() if len(c.fragments) != since.get(n)]
         for call in grown:
             self.taint(call, why)
         return bool(grown)

@@ -53,6 +53,19 @@ def test_an_id_that_fits_is_kept():
     assert ids("anthropic").assign([call("call_abc")]) == ["call_abc"]
 
 
+@pytest.mark.parametrize(
+    ("wire", "id", "made"),
+    [
+        ("mistral", "toolu_01A", "pbhZN6veq"),
+        ("anthropic", "a b", "toolu_VWHH8z3SKw6DZwShithPcd"),
+        ("anthropic", "a\ud83d", "toolu_30W2da8RnxV4JDAdi6RU2K"),
+    ],
+)
+def test_a_rewritten_id_is_the_same_one_as_ever(wire: str, id: str, made: str):
+    """A history that was sent before is sent with the same ids again, by any version."""
+    assert ids(wire).assign([call(id)]) == [made]
+
+
 def test_an_id_used_again_in_another_turn_is_made_unique():
     given_out = ids("anthropic")
     first, second = given_out.assign([call("x")]), given_out.assign([call("x")])

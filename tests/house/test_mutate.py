@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tools.mutate.guards import Mutant, Scope, mutants_of
+from tools.mutate.helpers import Helpers
 from tools.mutate.judged import Judged
 from tools.mutate.passed import Passed
 from tools.mutate.targets import EQUIVALENT, TARGETS
@@ -51,6 +52,52 @@ def test_conditions_operands_boundaries_statements_and_rows_are_changed_one_by_o
         ("", "without: REASONS 'stop'"),
         ("", "without: REASONS 'length'"),
     ]
+
+
+CLOSE = """
+class Calls:
+    def size(self, call, held):
+        self.scribe.note("said", 1)
+        self.count(call, held, more=True)
+        self.held += max(held, 1) - call.size
+        held = self.news(call, *held)
+        del self.open[call]
+"""
+
+
+def test_looked_at_closely_every_statement_argument_and_number_is_changed_too():
+    changes = [m.change for m in mutants_of("a.py", CLOSE, Scope(closely=True))]
+    assert sorted(changes) == [
+        "other: 1 in max(held, 1)",
+        "other: True in more=True",
+        "other: max in max(held, 1)",
+        "other: max(held, 1) - call.size",
+        "other: self.held += max(held, 1) - call.size",
+        "without: 1 of max",
+        "without: del self.open[call]",
+        "without: more=True of self.count",
+        "without: self.count(call, held, more=True)",
+        "without: self.held += max(held, 1) - call.size",
+    ]
+    assert mutants_of("a.py", CLOSE, Scope()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("other: 1 in max(held, 1)", "max(held, 2) -"),
+        ("other: True in more=True", "more=False"),
+        ("other: max in max(held, 1)", "min(held, 1)"),
+        ("other: max(held, 1) - call.size", "max(held, 1) + call.size"),
+        ("other: self.held += max(held, 1) - call.size", "self.held -= max"),
+        ("without: 1 of max", "max(held) -"),
+        ("without: more=True of self.count", "self.count(call, held)"),
+    ],
+)
+def test_a_close_look_changes_one_thing(change: str, code: str):
+    mutant = next(m for m in mutants_of("a.py", CLOSE, Scope(closely=True)) if m.change == change)
+    mutant.edit()
+    assert code in ast.unparse(mutant.tree)
 
 
 def test_a_file_can_be_narrowed_to_the_functions_that_speak_of_a_word():
@@ -101,9 +148,12 @@ CAUGHT_BY = "tests/core/test_a.py::test_one[a::b]"
 def house(tmp_path: Path) -> Path:
     """A library of one file and three files of tests."""
     for file in ("streamnorm/a.py", "streamnorm/b.py", "tests/core/test_a.py", "tests/core/test_b.py",
-                 "tests/test_more.py", "tests/conftest.py"):  # fmt: skip
+                 "tests/test_more.py", "tests/conftest.py", "tests/kit.py", "tests/core/desk.py",
+                 "tests/proof/__init__.py", "tests/proof/talk.py", "tests/take.bin"):  # fmt: skip
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("as it is")
+    (tmp_path / "tests/core/test_a.py").write_text("from tests.core.desk import (\n    Desk,\n)\n")
+    (tmp_path / "tests/core/desk.py").write_text("from tests import proof")
     return tmp_path
 
 
@@ -130,6 +180,12 @@ def test_a_verdict_counts_in_the_next_run_if_nothing_has_changed(house: Path, by
         (CAUGHT_BY, "tests/conftest.py", False),
         (CAUGHT_BY, "tests/core/test_a.py", False),
         (CAUGHT_BY, "tests/core/test_b.py", True),
+        (CAUGHT_BY, "tests/core/desk.py", False),
+        (CAUGHT_BY, "tests/proof/talk.py", False),
+        (CAUGHT_BY, "tests/take.bin", False),
+        (CAUGHT_BY, "tests/kit.py", True),
+        ("", "tests/proof/talk.py", False),
+        ("", "tests/kit.py", True),
         ("", "streamnorm/a.py", False),
         ("", "tests/core/test_b.py", False),
         ("", "tests/test_more.py", False),
@@ -145,7 +201,36 @@ def test_a_verdict_counts_as_long_as_what_it_came_from_stays(
     assert Judged(house).caught_by(mutant) == by
 
 
-@pytest.mark.parametrize("changed", ["tests/core/test_a.py", "streamnorm/b.py"])
+def test_what_is_doubted_is_judged_again_and_first_by_the_test_that_caught_it(house: Path):
+    mutant = _judge(house, CAUGHT_BY)
+    Judged(house).doubt([mutant])
+    assert Judged(house).outcome(mutant, ASKED) is None
+    assert Judged(house).caught_by(mutant) == CAUGHT_BY
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tests.core.desk import Desk",
+        "    from tests.core import desk",
+        "from .desk import Desk",
+        "from . import desk as d",
+        "from ..core.desk import (\n    A,\n)",
+        "import tests.core.desk",
+    ],
+)
+def test_a_file_of_tests_brings_in_what_it_imports(tmp_path: Path, line: str):
+    (tmp_path / "tests/core").mkdir(parents=True)
+    (tmp_path / "tests/core/test_a.py").write_text(f"import os\n{line}\n")
+    (tmp_path / "tests/core/desk.py").write_text("")
+    files = {"tests/core/test_a.py", "tests/core/desk.py"}
+    assert Helpers(tmp_path, files).of("tests/core/test_a.py") == files
+    assert Helpers(tmp_path, files).of("tests/core/desk.py") == {"tests/core/desk.py"}
+
+
+@pytest.mark.parametrize(
+    "changed", ["tests/core/test_a.py", "tests/core/desk.py", "streamnorm/b.py"]
+)
 def test_the_lines_that_a_test_passes_are_known_until_it_or_the_library_changes(
     house: Path, changed: str
 ):

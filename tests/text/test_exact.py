@@ -264,10 +264,25 @@ def test_the_key_that_stands_twice_is_the_one_that_is_named():
 
 
 def test_the_strict_reading_takes_all_that_is_exact():
-    assert parse('{"a" :["\\u0041",1.5],"b" :{"c":"\\u0042"}}') == {
-        "a": ["A", 1.5],
+    """A colon in a text, and space before others, leave room for doubt."""
+    assert parse('{"a" :["\\u0041:",1.5],"b" :{"c":"\\u0042"}}') == {
+        "a": ["A:", 1.5],
         "b": {"c": "B"},
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r'["\ud83d","a"]', r'["a","\ud83d"]', r'{"\ud83d":1,"b":"x"}', r'{"a":"\ud83d","b":"x"}'],
+)
+def test_half_a_character_is_refused_beside_whole_ones(text: str):
+    with pytest.raises(Refused, match="half of a surrogate pair"):
+        parse(text)
+
+
+def test_of_two_reasons_depth_is_told_first():
+    with pytest.raises(Refused, match="deeper than 2 levels"):
+        parse(r'[[["\ud83d"]]]', max_depth=2)
 
 
 def test_a_lower_depth_can_be_asked_for_and_is_named():

@@ -6,7 +6,7 @@
     python -m tools.mutate --list                   only say which there are
 
 It may be stopped at any time: what was judged is kept in build/ and counts until the code or its tests
-change (``--afresh`` forgets it). A file that was judged to its end gets its row in
+change (``--again`` asks again, first who caught each; ``--afresh`` forgets that too). A file that was judged to its end gets its row in
 tools/mutate/results.json, of which docs/mutants.md is made.
 
 Exit 0 only if no mutant survives (``targets.EQUIVALENT`` has those that nothing can tell from the code
@@ -73,6 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--lenient", action="store_true", help="leave failing tests aside")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
+    parser.add_argument("--again", action="store_true", help="no verdict of before counts")
     parser.add_argument("--afresh", action="store_true", help="forget what was judged before")
     parser.add_argument("--verbose", action="store_true", help="say which test caught each")
     return parser.parse_args()
@@ -80,6 +81,8 @@ def _options() -> argparse.Namespace:
 
 def _tried(mutants: list[Mutant], options: argparse.Namespace, *, whole: bool) -> int:
     judged = Judged(ROOT, forget=options.afresh)
+    if options.again:
+        judged.doubt(mutants)
     bar = _Bar(mutants, judged, verbose=options.verbose, whole=whole)
     known = {m.key: judged.outcome(m, _asked(m.file)) for m in mutants}
     for outcome in filter(None, known.values()):

@@ -6,6 +6,11 @@ A mutant is the source with one guard changed:
     without         one operand of ``and``/``or``; a statement that speaks against a call; a row of a table
     boundary        ``<`` for ``<=`` and the like
 
+and, in files that are looked at closely:
+
+    other           another number, truth value, sign, or ``min`` for ``max``
+    without         any statement that does something; an argument that has a default
+
 Rule: a condition is still asked, as it may bind a name; only its answer is changed. What does nothing
 but write notes and logs is no guard.
 """
@@ -15,7 +20,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple, TypeAlias, cast
 
 __all__ = ["Mutant", "Scope", "mutants_of"]
 
@@ -37,12 +43,15 @@ TABLES = {
 }  # fmt: skip
 _SILENT = {"note", "log", "debug", "info", "warning"}
 _NEXT = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+_OTHER_SIGN = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult}
+_OTHER_NAME = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
 class Scope(NamedTuple):
     """Which functions of a file are looked at: all, or those that are or speak of one of these words."""
 
     words: frozenset[str] | None = None
+    closely: bool = False  # every statement, argument and number of them
 
     @classmethod
     def about(cls, *words: str) -> Scope:
@@ -83,7 +92,9 @@ def mutants_of(file: str, source: str, scope: Scope) -> list[Mutant]:
     """Every mutant of a file; of two that read alike, the second is numbered."""
     tree = ast.parse(source)
     chosen = _functions(tree) if scope.words is None else _chosen(tree, scope.words)
-    found = [m for name, node in chosen for m in _of_function(file, tree, name, node)]
+    found = [
+        m for name, node in chosen for m in _of_function(file, tree, name, node, scope.closely)
+    ]
     found += _of_tables(file, tree)
     seen: Counter[tuple[str, str, str]] = Counter()
     numbered = []
@@ -195,6 +206,34 @@ class _Edits:
                 new = _NEXT[type(op)]()
                 self.add(node, f"boundary: {_short(node)}", _set(node, "ops", index, new))
 
+    def other(self, parent: ast.AST, field: str, index: int | None, node: ast.expr) -> None:
+        """Another number, truth value, sign or function in the place of this one."""
+        change = f"other: {_short(node)}"
+        match node:
+            case ast.Constant(value=value) if type(value) is bool:
+                new: ast.AST = ast.Constant(not value)
+            case ast.Constant(value=value) if type(value) is int:
+                new = ast.Constant(value + 1)
+            case ast.BinOp(op=op) if type(op) in _OTHER_SIGN:
+                parent, field, index, new = node, "op", None, _OTHER_SIGN[type(op)]()
+            case ast.Name(id=name) if name in _OTHER_NAME:
+                new = ast.Name(_OTHER_NAME[name], ast.Load())
+            case _:
+                return
+        if not isinstance(node, ast.BinOp):
+            change += f" in {_short(parent)}"
+        self.add(node, change, _set(parent, field, index, new))
+
+    def arguments(self, node: ast.Call) -> None:
+        """One argument less: where it has no default, each test there notices."""
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                change = f"without: {_short(keyword)} of {_short(node.func)}"
+                self.add(node, change, partial(node.keywords.remove, keyword))
+        if len(node.args) > 1 and not node.keywords and not isinstance(node.args[-1], ast.Starred):
+            change = f"without: {_short(node.args[-1])} of {_short(node.func)}"
+            self.add(node, change, cast(Callable[[], None], node.args.pop))
+
     def delete(self, parent: ast.AST, field: str, index: int, node: ast.stmt) -> None:
         never = ast.If(
             ast.Constant(False), [node], []
@@ -217,12 +256,17 @@ def _set(parent: ast.AST, field: str, index: int | None, new: ast.AST) -> Callab
     return edit
 
 
-def _of_function(file: str, tree: ast.Module, name: str, node: Function) -> list[Mutant]:
+def _of_function(
+    file: str, tree: ast.Module, name: str, node: Function, closely: bool
+) -> list[Mutant]:
     edits = _Edits(file, tree, name, node)
     for statement in node.body:
         _visit(statement, edits)
+    if closely:
+        for index, statement in enumerate(node.body):
+            _look_closely(node, "body", index, statement, edits)
     for parent in ast.walk(node):
-        _statements(parent, edits, whole=parent is node)
+        _statements(parent, edits, whole=parent is node, closely=closely)
     return sorted(edits.found, key=lambda m: (m.lines.start, m.lines.stop))
 
 
@@ -251,7 +295,38 @@ def _visit(node: ast.AST, edits: _Edits) -> None:
         _visit(child, edits)
 
 
-def _statements(parent: ast.AST, edits: _Edits, *, whole: bool) -> None:
+def _look_closely(
+    parent: ast.AST, field: str, index: int | None, node: ast.AST, edits: _Edits
+) -> None:
+    if _is_mute(node):
+        return
+    if isinstance(node, ast.expr):
+        edits.other(parent, field, index, node)
+    if isinstance(node, ast.Call):
+        edits.arguments(node)
+    if isinstance(node, ast.AugAssign) and type(node.op) in _OTHER_SIGN:
+        new = _OTHER_SIGN[type(node.op)]()
+        edits.add(node, f"other: {_short(node)}", _set(node, "op", None, new))
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            for at, each in enumerate(value):
+                if isinstance(each, ast.AST):
+                    _look_closely(node, name, at, each, edits)
+        elif isinstance(value, ast.AST) and name not in ("annotation", "returns"):
+            _look_closely(node, name, None, value, edits)
+
+
+def _is_mute(node: ast.AST) -> bool:
+    """What raises, or does nothing but write notes and logs."""
+    match node:
+        case ast.Raise() | ast.Call(func=ast.Attribute(attr="note" | "log" | "is_on")):
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return _is_silent(body) and _is_silent(orelse)
+    return False
+
+
+def _statements(parent: ast.AST, edits: _Edits, *, whole: bool, closely: bool) -> None:
     """Statements that speak against a call; alone under their condition, that one is asked already."""
     for field in ("body", "orelse", "finalbody"):
         block = getattr(parent, field, None)
@@ -259,7 +334,8 @@ def _statements(parent: ast.AST, edits: _Edits, *, whole: bool) -> None:
             continue
         alone = isinstance(parent, ast.If) and len(block) == 1
         for index, node in enumerate(block):
-            if _speaks(node) and not alone and not (whole and len(block) == 1):
+            speaks = _speaks(node) or (closely and _acts(node))
+            if speaks and not alone and not (whole and len(block) == 1):
                 edits.delete(parent, field, index, node)
 
 
@@ -276,6 +352,16 @@ def _speaks(node: ast.stmt) -> bool:
         case _:
             return False
     return any(isinstance(t, ast.Attribute) and t.attr in MARKS for t in stored)
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Does it change something that outlives it?"""
+    match node:
+        case ast.Expr(value=ast.Call()):
+            return not _is_silent([node])
+        case ast.Assign(targets=targets):
+            return not any(isinstance(target, ast.Name) for target in targets)
+    return isinstance(node, ast.AugAssign | ast.Delete)
 
 
 def _is_silent(block: list[ast.stmt]) -> bool:

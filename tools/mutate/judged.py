@@ -1,9 +1,12 @@
 """What was judged before, kept in ``build/``: an interrupted run goes on where it was.
 
-Rule: a verdict counts as long as what it came from stays: the mutated file, the takes, what tests share,
-this tool, and the file of the test that caught the mutant (of one that nobody caught: all the files
-that were asked). After a change the test that caught it last is asked first. Which lines a test passes
-is asked again after any change of the library.
+Rule: a verdict counts as long as what it came from stays: the mutated file, the takes, this tool, and
+the file of the test that caught the mutant with all that it imports (of one that nobody caught: all the
+files that were asked). After a change the test that caught it last is asked first. Which lines a test
+passes is asked again after any change of the library.
+
+So a change in one file of the library leaves the verdicts on the others: ``doubt`` has them all asked
+again, which takes a process and mostly one test each.
 """
 
 from __future__ import annotations
@@ -14,10 +17,12 @@ import os
 import pickle
 import sys
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tools.mutate.guards import Mutant
+from tools.mutate.helpers import Helpers
 from tools.mutate.trial import Outcome, Run
 
 __all__ = ["Judged"]
@@ -40,8 +45,10 @@ class Judged:
         self._verdicts = root / "build" / "mutants.json"
         self._lines = root / "build" / "mutants.lines"
         self._contents = _contents(root)  # read now, as the code and the tests are
+        self._helpers = Helpers(root, self._contents)
         self._shared = _digest(sys.version, *self._under(SHARED))
         self._world = _digest(self._shared, *self._under((LIBRARY,)))
+        self._brought: dict[tuple[str, ...], str] = {}  # files of tests -> what they depend on
         self._said: dict[str, tuple[str, int, str]] = {}  # mutant -> caught by, tests, proof
         self._runs: dict[str, tuple[str, Run]] = {}  # test -> proof, run
         if not forget and self._verdicts.exists():
@@ -64,20 +71,30 @@ class Judged:
         proof = self._proof(outcome.mutant, outcome.by, asked)
         self._said[_name(outcome.mutant)] = outcome.by, outcome.tests, proof
 
+    def doubt(self, mutants: Iterable[Mutant]) -> None:
+        """What was said of these counts no longer; who caught them is asked first."""
+        for mutant in mutants:
+            by, tests, _ = self._said.get(_name(mutant), ("", 0, ""))
+            self._said[_name(mutant)] = by, tests, ""
+        self.save()
+
     def _proof(self, mutant: Mutant, by: str, asked: tuple[str, ...]) -> str:
         caught = by and not by.startswith("(")
-        files = [_file(by)] if caught else self._tests_in(asked)
-        held = (self._contents.get(file, "") for file in (mutant.file, *files))
-        return _digest(self._shared, *held)
+        of_tests = self._brought_by((_file(by),) if caught else asked)
+        return _digest(self._shared, self._contents.get(mutant.file, ""), of_tests)
 
-    def _tests_in(self, paths: tuple[str, ...]) -> list[str]:
-        """Files of tests, and all of those in a folder."""
-        return [f for f in self._contents if f.startswith(paths) and _is_test(f)]
+    def _brought_by(self, paths: tuple[str, ...]) -> str:
+        """What these files of tests, and all of those in a folder, say and import."""
+        if paths not in self._brought:
+            files = [f for f in self._contents if f.startswith(paths) and _is_test(f)]
+            brought = sorted({each for file in files for each in self._helpers.of(file)})
+            self._brought[paths] = _digest(*(f"{f} {self._contents[f]}" for f in brought))
+        return self._brought[paths]
 
     def _under(self, paths: tuple[str, ...]) -> list[str]:
-        """All that stands there, but for files of tests."""
+        """All that stands there, but for what files of tests import."""
         held = self._contents.items()
-        return [f"{f} {text}" for f, text in held if f.startswith(paths) and not _is_test(f)]
+        return [f"{f} {text}" for f, text in held if f.startswith(paths) and not _is_of_tests(f)]
 
     # --- tests ----------------------------------------------------------------------------------
 
@@ -95,7 +112,7 @@ class Judged:
             self._runs[test] = proof, run
 
     def _proof_of_run(self, test: str) -> str:
-        return _digest(self._world, self._contents.get(_file(test), ""))
+        return _digest(self._world, self._brought_by((_file(test),)))
 
     # --- to disk --------------------------------------------------------------------------------
 
@@ -140,6 +157,9 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
+def _is_of_tests(file: str) -> bool:
+    return file.startswith("tests/") and file.endswith(".py")
+
+
 def _is_test(file: str) -> bool:
-    path = Path(file)
-    return path.parts[0] == "tests" and path.name.startswith("test_") and path.suffix == ".py"
+    return _is_of_tests(file) and Path(file).name.startswith("test_")

@@ -42,7 +42,7 @@ UNTRIED = 3  # what a trial exits with whose code could not be exchanged: nobody
 KNOWN = 20  # tests that caught others before are asked first …
 NEAR = 4  # … and before them those that did so in the same function
 BATCH = 100  # tests that are run on the code as it is, then kept
-EXCUSE_SECONDS = 3  # of tests that are asked whether an excuse is still needed
+EXCUSE_SECONDS = 1  # of tests that are asked whether an excuse is still needed
 
 
 class Outcome(NamedTuple):
@@ -241,8 +241,9 @@ def _run(
     for each in passed.values():
         each.mark(functions)
     runs: dict[str, Run] = {}
-    ordered = list(items)
+    ordered, keepers = list(items), _keepers(files)
     for item, after in zip(ordered, [*ordered[1:], None], strict=True):
+        _forget(keepers)
         before = _worked()
         failed = _fails(item, after)
         lines = {file: each.lines() for file, each in passed.items()}
@@ -349,6 +350,19 @@ def install(mutant: Mutant, functions: Functions) -> None:
         if inside or (name, line) == (mutant.function, mutant.first_line):
             for function in functions.get((mutant.file, name, line), ()):
                 function.__code__ = code
+    _forget(_keepers([mutant.file]))
+
+
+def _keepers(files: Iterable[str]) -> list[Any]:
+    """The functions of these files that keep what they found."""
+    modules = (vars(sys.modules[module_of(file)]) for file in files)
+    return [value for held in modules for value in held.values() if hasattr(value, "cache_clear")]
+
+
+def _forget(keepers: Iterable[Any]) -> None:
+    """What was found before says nothing of the code as it is now, nor which lines find it."""
+    for keeper in keepers:
+        keeper.cache_clear()
 
 
 def _install_table(mutant: Mutant) -> None:
