@@ -566,6 +566,16 @@ class Calls:
         self.void(held, out)
         return False
 
+    def again(self, held: Call | None, id: str | None, out: Out) -> Call | None:
+        """Where starts say no place, one of an id that was told is that call, said again: ``held``, which
+        is the last one, is begun no more."""
+        told = self.by_id(0, id or "")
+        if told in (None, held) or told.state is not OVER or told.denied is not None:
+            return held
+        if held is not None and held.state < CLOSED:
+            self.void(held, out)
+        return told
+
     def _retell(self, call: Call, name: str | None) -> bool:
         """It was told, and begins again under its id: is it a copy? One that broke may be tried again."""
         if call.denied is not None:

@@ -977,6 +977,48 @@ FINDS: dict[str, Find] = {
         "claude_code",
         (told_event({**start(), "type": "message_start"}),  # type: ignore[dict-item]
          said_line(tool_use(input={"to": "me"})))),
+    "claude: two calls of one id, and a copy that says one of them": (
+        "claude_code",
+        (told_event({"type": "message_start", "message": {"id": "m1"}}),
+         *(told_event(said) for n, text in enumerate((WHOLE, '{"n":1}'))
+           for said in (start(n), delta(text, n), stop(n))), said_line(tool_use(input={"to": "me"})),
+         told_event(reason()), told_event(END), result_line(), session_over())),
+    "claude: two copies of a call, of which the second one says what its pieces do": (
+        "claude_code",
+        (told_event({"type": "message_start", "message": {"id": "m1"}}), told_event(start()),
+         told_event(delta(WHOLE)), said_line(tool_use(input={"n": 1})),
+         said_line(tool_use(input={"to": "me"})), told_event(stop()), told_event(reason()),
+         told_event(END), result_line(), session_over())),
+    "claude: a copy that comes before the beginning of its call, and says something else": (
+        "claude_code",
+        (told_event({"type": "message_start", "message": {"id": "m1"}}),
+         said_line(tool_use(input={"to": "you"})), told_event(start()), told_event(delta(WHOLE)),
+         told_event(stop()), told_event(reason()), told_event(END), result_line(), session_over())),
+    "a fragment under another key, at a place where no block began": (
+        "anthropic",
+        (start(), {"type": "content_block_delta", "index": 7,
+                   "delta": {"type": "input_json_delta", "$": WHOLE}}, stop(), reason(), END)),
+    "conversations: a piece without its text of an execution that is over, and a call without any": (
+        "mistral_conversations",
+        ({"type": "tool.execution.started", "id": "e2", "name": "web_search"},
+         {"type": "tool.execution.done", "id": "e2", "name": "web_search"}, entry_piece(None),
+         {"type": "tool.execution.delta", "id": "e2", "name": "web_search"}, RESPONSE_OVER)),
+    "responses: no arguments, and a copy that says nothing of them": (
+        "openai_responses",
+        (CREATED, function("added", ""), event("function_call_arguments.done", arguments=None),
+         function("done", None, status="completed"), over())),
+    "responses: a piece of a text tool, and copies that say nothing": (
+        "openai_responses",
+        (CREATED, b"data: {\n\n", event("custom_tool_call_input.delta", delta="half"),
+         event("custom_tool_call_input.done", input=None),
+         item("done", "custom_tool_call", call_id="A", name="pay", input=None), over())),
+    "responses: an item under one id in three places, done before it was added, and listed once": (
+        "openai_responses",
+        (CREATED, event("mcp_call_arguments.delta", delta="x"),
+         event("mcp_call_arguments.done", arguments=WHOLE),
+         item("done", "mcp_call", name="pay", arguments="", status="in_progress"),
+         *(item("added", "mcp_call", n, name="pay", arguments="") for n in (1, 2)),
+         over({"type": "mcp_call", "id": "it_1", "name": "pay", "arguments": WHOLE}))),
     "claude: a piece of a call in a line that is called otherwise, at a place where no call began": (
         "claude_code",
         (told_event(start(1)), told_event(delta('{"n":1', 1)), {**told_event(delta("2")), "type": "mode"},

@@ -44,6 +44,16 @@ def test_no_reader_falls_over_a_kind_of_any_type_in_bytes_that_are_no_utf8(
         assert read(wire, line + b"\n") == read(wire, b"data: " + line + b"\n\n")
 
 
+def test_the_name_of_an_event_says_what_its_type_cannot_in_bytes_that_are_no_utf8() -> None:
+    """An execution that begins under an id of its own is no piece of another."""
+    said = (
+        b'data: {"type":"tool.execution.started","id":"A","name":"f","arguments":"{}"}\n\n'
+        b'event: tool.execution.started\ndata: {"x\xff":"","id":"B","name":"g","arguments":""}\n\n'
+        b'data: {"type":"tool.execution.done","id":"A","name":"f"}\n\n'
+    )
+    assert [call.id for call in read("mistral_conversations", said).calls] == ["A"]
+
+
 def test_every_wire_has_a_maker_and_a_reader() -> None:
     assert set(MAKERS) == set(WIRES)
 

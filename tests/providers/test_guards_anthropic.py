@@ -29,6 +29,15 @@ def test_a_delta_that_cannot_be_read_is_of_the_call_without_an_index_if_it_has_n
     assert told == [("b", WHOLE), ("pay", "conflict!")]
 
 
+def test_a_call_that_was_told_is_the_same_one_when_it_is_said_again_where_blocks_say_no_place():
+    first = a_start(None), a_delta(WHOLE, None), a_stop(None)
+    other, differs = a_start(None, "B", "rob"), a_delta("{}", None)
+    both = [("pay", WHOLE), ("rob", "conflict!")]
+    assert calls_in(heard(*first, other, *first, *A_CLOSE)) == both
+    again = first[0], differs, first[2]
+    assert calls_in(heard(*first, other, *again, *A_CLOSE)) == [*both, ("pay", "conflict!")]
+
+
 def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other():
     first, again = a_start(input={"n": 1}), a_start(1)
     pieces = a_delta(WHOLE[:3], 1), a_stop(), a_delta(WHOLE[3:], 1)

@@ -36,6 +36,20 @@ def test_text_in_the_place_of_a_call_that_was_closed_changes_nothing():
     assert told("bedrock", *stream) == [("pay", "")]
 
 
+def test_a_call_that_was_told_is_the_same_one_when_it_is_said_again_where_blocks_say_no_place():
+    stream = [b_start(index=None), b_delta(WHOLE, None), b_stop(None)]
+    other = [b_start("B", "rob", None)]
+    assert told("bedrock", *stream, *other, *stream, *B_END) == [
+        ("pay", WHOLE),
+        ("rob", "conflict!"),
+    ]
+    differs = [b_start(index=None), b_delta("{}", None), b_stop(None)]
+    assert told("bedrock", *stream, *other, *differs, *B_END)[1:] == [
+        ("rob", "conflict!"),
+        *DOUBTED,
+    ]
+
+
 def test_a_delta_that_says_nothing_behind_the_end_of_a_block_makes_its_call_doubtful():
     """Its fragment came late and lost its text: there is no proof of {} any more."""
     assert told("bedrock", b_start(), b_stop(), b_said(), *B_END) == DOUBTED

@@ -183,6 +183,7 @@ _ELSEWHERE = "its input may be in a field that we do not know"
 RETRYABLE = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
 
 # How the service writes its deltas, up to the index and from there to the text.
+_FRAGMENT = "input_json_delta"
 DELTA = b'{"type":"content_block_delta","index":'
 JSON = b',"delta":{"type":"input_json_delta","partial_json":'
 TEXT = b',"delta":{"type":"text_delta","text":'
@@ -252,7 +253,10 @@ class AnthropicParser(Parser):
         index = payload.get("index")
         if type(index) is not int:
             return [self._blocks[None]] if None in self._blocks else None
-        return [self._blocks[index]] if index in self._blocks else []
+        if index not in self._blocks:  # a fragment there is nobody's
+            delta = payload.get("delta")
+            return None if isinstance(delta, dict) and delta.get("type") == _FRAGMENT else []
+        return [self._blocks[index]]
 
     # the hot kind first; the rare deltas have a table of their own
 
@@ -416,6 +420,8 @@ class AnthropicParser(Parser):
         given = block.get("input")
         held = self._blocks.get(index) or self._before.pop(index, None)
         unplaced = index is None and held is not None and held.state < State.CLOSED
+        if index is None:
+            held = self.calls.again(held, id, out)
         if held is not None and self.calls.restarts(held, id, name, out):
             self._blocks[index] = held
             return self._give(held, given, raw)

@@ -487,7 +487,10 @@ class BedrockParser(Parser):
     def _call_start(self, index: int | None, said: ToolUse, out: Out) -> None:
         held = self._tools.get(index)
         unplaced = index is None and held is not None and held.state < State.CLOSED
-        if self.calls.restarts(held, said.use_id, said.name, out):
+        if index is None:
+            held = self.calls.again(held, said.use_id, out)
+        if held is not None and self.calls.restarts(held, said.use_id, said.name, out):
+            self._tools[index] = held
             return
         if held is not None:
             self.scribe.note("call.index_reused", index=index)

@@ -27,6 +27,7 @@ from msgspec import Raw
 
 from ...core import even
 from ...core.calls import Call, Evidence, Kind, State
+from ...core.copies import same_value
 from ...core.parser import (
     Failure,
     Handler,
@@ -41,6 +42,7 @@ from ...core.parser import (
 from ...events import Event, TextDelta
 from ...framing import Framer
 from ...framing.lines import Lines
+from ...text.written import json_bytes
 from ..anthropic.parser import (
     CALLS,
     AnthropicParser,
@@ -189,7 +191,8 @@ class ClaudeCodeParser(AnthropicParser):
         self._next = 0  # the index of the next whole block
         self._answered: set[str] = set()
         self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
-        self._copies: dict[int, list[str]] = {}  # call -> its input, as whole messages state it
+        # Id of a call -> its input, as whole messages state it.
+        self._copies: dict[str, list[str]] = {}
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -316,19 +319,23 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
         """It waits for the end of the pieces, some of which may still come."""
-        call = self.calls.by_id(0, first_text(block.get("id")) or "")
-        if call is None:
-            return
-        self.calls.hear(call, out, name=first_text(block.get("name")))
-        copies = self._copies.setdefault(call.ordinal, [])
-        if text not in copies and len(copies) < _COPIES:
-            copies.append(text)
-        if call.state >= State.CLOSED:
-            self._settle(call, out)
+        id, limits = first_text(block.get("id")) or "", self.calls.limits
+        if 0 < len(id) <= limits.id and len(self._copies) < limits.calls:
+            copies = self._copies.setdefault(id, [])
+            if text not in copies and len(copies) < _COPIES:
+                copies.append(text)
+        call = self.calls.by_id(0, id)
+        if call is not None:  # else its pieces may come behind it
+            self.calls.hear(call, out, name=first_text(block.get("name")))
+            if call.state >= State.CLOSED:
+                self._settle(call, out)
 
     def _settle(self, call: Call, out: Out) -> None:
-        """What whole messages state of this call, against its pieces."""
-        for text in self._copies.pop(call.ordinal, ()):
+        """What whole messages state of the calls of this id, against its pieces: what differs comes last."""
+        copies = self._copies.get(call.wire_id or "", ())
+        if len(copies) > 1:
+            copies = sorted(copies, key=lambda text: same_value(text, call.raw), reverse=True)
+        for text in copies:
             self.calls.settle(call, text, out)
 
     def _block_stop(self, p: BlockStop, out: Out) -> None:
@@ -460,7 +467,7 @@ class ClaudeCodeParser(AnthropicParser):
         """Known, and of no use to us, unless a piece of an answer stands in it."""
         if p.event is not None:
             said = {"type": _kind_of(p), "event": p.event}
-            self._doubt(said, msgspec.json.encode(said), _MISPLACED)
+            self._doubt(said, json_bytes(said), _MISPLACED)
             self.unknown(said, _MISPLACED, out)
 
     KINDS: ClassVar[dict[type, Handler]] = {

@@ -383,7 +383,7 @@ class ConversationsParser(Parser):
         elif p.arguments:
             self._grow(call, p.arguments, out)
         elif p.arguments is None:
-            self.calls.hollow(call)
+            (self.calls.hollow if call.state < State.CLOSED else self.calls.textless)(call)
 
     def _execution_done(self, p: ExecutionDone, out: Out) -> None:
         call = self._executed.get(p.id or "")

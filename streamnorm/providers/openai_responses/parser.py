@@ -14,6 +14,7 @@ has a row for each type of tool item, ``outputs`` says which output answers whic
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -620,7 +621,7 @@ class ResponsesParser(Parser):
         if call is None:
             return
         if not isinstance(p.delta, str):
-            self.calls.taint(call, "a fragment of it is no text")
+            self.calls.textless(call)
         elif p.delta and call.stated and call.state < CLOSED:
             self.calls.taint(call, "a fragment came after all of it was said")
         elif p.delta:
@@ -628,20 +629,23 @@ class ResponsesParser(Parser):
 
     def _call_said(self, p: _Said, out: Out) -> None:
         """The whole arguments, code or input of a call; its item will close it."""
-        text = next((t for t in (p.arguments, p.code, p.input) if t is not None), "")
+        text = next((t for t in (p.arguments, p.code, p.input) if t is not None), None)
         placed = p.output_index is not None or p.item_id or p.call_id
         if not placed and len(self._places.growing(OF[type(p)])) > 1:  # whose all is it?
             self.calls.astray(wire_kind=_kind(p))
             return
-        call = self._call_of(p, text, out)
+        call = self._call_of(p, text or "", out)
         if call is None:
             return
+        plain = call.kind.key is not None  # which has no brace to close it
+        if text is None and (plain or not call.fragments):  # a word on all of it that says nothing
+            self.calls.textless(call)
         if call.wire_id:
             self.calls.hear(call, out, name=p.name)
         elif p.name:  # the item itself will say who it is; if it never comes, the name is needed
             self._names[call.ordinal] = p.name
         if not (call.taint and self.even_objects):  # an object is no word of the wire on a text
-            self.calls.settle(call, text, out)
+            self.calls.settle(call, text or "", out)
         self._grown = None  # what comes after all was said is looked at
 
     def _progress_piece(self, p: _Piece, out: Out) -> None:
@@ -966,7 +970,7 @@ class ResponsesParser(Parser):
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
-            if call.fragments and self._places.may_be_told(call, call.raw, ()):
+            if call.fragments and self._places.may_be_told(call, call.raw, Counter()):
                 self.calls.fail(call, "conflict", _ELSEWHERE, out)
         raise StreamOver
 
@@ -1054,7 +1058,13 @@ class ResponsesParser(Parser):
         return call
 
     def _reconcile_call(
-        self, call: Call, tool: Tool, item: dict[str, Any], raw: bytes, listed: set[str], out: Out
+        self,
+        call: Call,
+        tool: Tool,
+        item: dict[str, Any],
+        raw: bytes,
+        listed: Counter[str],
+        out: Out,
     ) -> None:
         """What the final response says of a call, told or not."""
         if call.state is State.OVER:
@@ -1141,11 +1151,11 @@ class ResponsesParser(Parser):
     WORDS: ClassVar[dict[bytes, Word]] = {b"[DONE]": _done}
 
 
-def _ids_in(output: list[tuple[Any, bytes]]) -> set[str]:
-    """All ids that the items of a response have."""
+def _ids_in(output: list[tuple[Any, bytes]]) -> Counter[str]:
+    """All ids that the items of a response have, and how many have each."""
     items = [item for item, _ in output if isinstance(item, dict)]
-    ids = {first_text(item.get(field)) for item in items for field in ("id", "call_id")}
-    return {id for id in ids if id is not None}
+    ids = ({first_text(item.get(field)) for field in ("id", "call_id")} for item in items)
+    return Counter(id for those in ids for id in those if id is not None)
 
 
 def _message_texts(item: Any) -> list[str | None]:

@@ -9,7 +9,7 @@ opened and nothing is told here; calls of which nobody can know whose a piece is
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +34,7 @@ class Places:
         self._added: set[int] = set()  # calls whose item was added
         self._homes: dict[str, int | None] = {}  # item id -> output index, of what is no tool
         self._alike: dict[tuple[str, str, str], deque[Call]] = {}  # at the end, what was told
+        self._keys: dict[int, tuple[str, str, str]] = {}
         self._unannounced: dict[tuple[str, str, str], int] | None = None  # … and was never added
 
     # --- what is known --------------------------------------------------------------------------
@@ -204,28 +205,40 @@ class Places:
         """Ids may differ at the end: one that was told, says the same, and is not there otherwise."""
         if not self._alike:
             for call in self._calls.all:
-                key = self._types[call.ordinal], call.name, _compact(call.raw)
-                self._alike.setdefault(key, deque()).append(call)
+                self._alike.setdefault(self._key(call), deque()).append(call)
         alike = self._alike.get((type_, name, _compact(text)), deque())
         while alike and alike[0].ordinal in named:
             alike.popleft()  # for good: ``named`` only grows
         return alike[0] if alike else None
 
-    def may_be_told(self, call: Call, text: str, listed: Container[str | None]) -> bool:
-        """At the end: was one that is not done told elsewhere? One that says the same, and came later, was
-        never added, and the final response knows it by no id: it may be this one, under other ids."""
+    def may_be_told(self, call: Call, text: str, listed: Mapping[str, int]) -> bool:
+        """At the end: was one that is not done told elsewhere? One of its id says the same, and the final
+        response says that id but once; or one that came later was never added, and is not known there by
+        its ids: it may be this one, under others."""
+        if call.state >= State.CLOSED:
+            return False
+        key = self._types[call.ordinal], call.name, _compact(text)
+        id = call.wire_id or ""
+        own = self._calls.by_id(0, id)
+        if own not in (None, call) and own.state is State.OVER and listed.get(id, 0) < 2:
+            return own.denied is None and self._key(own) == key
         if self._unannounced is None:
             self._unannounced = {
-                (self._types[told.ordinal], told.name, _compact(told.raw)): told.ordinal
+                self._key(told): told.ordinal
                 for told in self._calls.all
                 if told.state is State.OVER and told.denied is None
                 and told.ordinal not in self._added
                 and told.wire_id not in listed and self._items.get(told.ordinal) not in listed
             }  # fmt: skip
-        if call.state >= State.CLOSED or not self._unannounced:
-            return False
-        alike = self._types[call.ordinal], call.name, _compact(text)
-        return call.ordinal < self._unannounced.get(alike, -1)
+        return call.ordinal < self._unannounced.get(key, -1)
+
+    def _key(self, call: Call) -> tuple[str, str, str]:
+        key = self._keys.get(call.ordinal)
+        if key is None:
+            key = self._types[call.ordinal], call.name, _compact(call.raw)
+            if call.state is State.OVER:  # it may be long, and asked for often
+                self._keys[call.ordinal] = key
+        return key
 
     def _nameless(self, type_: str) -> Call | None:
         """The one call of this type of which something came before its item did."""

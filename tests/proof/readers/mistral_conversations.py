@@ -120,12 +120,11 @@ class Entries:
         rough = payload.rough
         if not isinstance(rough, dict):
             return self.lost(self.calls)
-        if str(rough.get("type")).startswith(OF_NO_CALL) and not mentions(rough):
+        kind = text_in(rough.get("type", payload.event))
+        if kind.startswith(OF_NO_CALL) and not mentions(rough):
             return None
         ids = id_in(rough.get("id")) + id_in(rough.get("tool_call_id"))
-        own = (
-            ids and "\ufffd" not in ids and text_in(rough.get("type")) in BEGINNINGS
-        )  # its own, and new
+        own = ids and "\ufffd" not in ids and kind in BEGINNINGS  # its own, and new
         return self.lost(self.named(rough) or ([] if own else self.others(rough)))
 
     def others(self, said: dict[str, Any]) -> list[Open]:

@@ -384,6 +384,11 @@ class Items:
 
 
 def contradicted(call: Open) -> bool:
-    """Stated twice, and differently."""
-    stated = [t for t in call.state["texts"] if t]
-    return len(stated) > 1 and stated[-1] != stated[-2] and stated[-1] != call.text
+    """Stated twice, and differently; to write a text as a JSON string is no difference."""
+    stated = [meaning(call, t) for t in call.state["texts"] if t]
+    return len(stated) > 1 and stated[-1] not in (stated[-2], meaning(call, call.text))
+
+
+def meaning(call: Open, text: Any) -> Any:
+    plain = call.key is not None or not isinstance(text, str)
+    return text if plain else exact(text) or text
