@@ -1233,6 +1233,18 @@ FINDS: dict[str, Find] = {
         for first, second in (({}, {"args": {}}), ({"args": {}}, {}))
     },
     **{
+        f"{wire}: no arguments, and a field that nobody knows beside the null of theirs": (wire, frames)
+        for odd in ({"name": "pay", "arguments": None, "model": "m"},)
+        for wire, frames in {
+            "openai_chat": (chat({"index": 0, "id": "A", "function": odd}), chat(finish="stop"), DONE),
+            "mistral": (chat({"index": 0, "id": "A", "function": odd}), chat(finish="stop"), DONE),
+            "dashscope": (generated({"index": 0, "id": "A", "function": odd}, finish="stop"),),
+            "cohere": (cohere("start", {"id": "A", "function": odd}), cohere("end"),
+                       cohere_end("TOOL_CALL")),
+            "ollama": (line({"function": odd}), {"done": True}),
+        }.items()
+    },
+    **{
         f"gemini: a call in {name!r}": (
             "gemini", (part("STOP", **{name: {"name": "pay", "args": {"to": "me"}}}),))
         for name in ("functionCall_", "function__call", "function_call_")
