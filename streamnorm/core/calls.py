@@ -758,9 +758,10 @@ class Calls:
     def _news(self, call: Call, text: str) -> str:
         """What ``text`` adds, if it says again what is held; else all of it.
 
-        Nothing is compared unless ``text`` is at least as long as what is held: the work is linear.
+        Nothing is compared unless ``text`` is at least as long as what is held: the work is linear. An empty
+        object gives way to the first character of one.
         """
-        if len(text) < self._size(call):
+        if len(text) < self._size(call) and call.fragments != ["{}"]:
             return text
         held = call.raw
         if text == held:

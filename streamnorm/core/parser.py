@@ -460,6 +460,7 @@ class Parser:
             return new
 
         data = even.change(data, complaint.path, changed)
+        beside = {name: raw for name, raw in beside.items() if bytes(raw) != b"null"}
         if dropped and complaint.where in self.ERRORS_AT and (error := self._plain(dropped[0])):
             raise StreamFailed(_plain_failure(error))
         if dropped and self.is_loss(complaint, dropped[0], beside):
@@ -490,7 +491,8 @@ class Parser:
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
     ) -> bool:
-        """May the value that is left aside have been a part of a call? ``beside``: its neighbours.
+        """May the value that is left aside have been a part of a call? ``beside``: its neighbours that say
+        anything.
 
         A field that we do not know is new, and no loss, where a call's text stands beside it; where
         the text is missing it may be the text under another name, and a number the place. One that

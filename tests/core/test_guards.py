@@ -733,6 +733,14 @@ def test_an_empty_object_gives_way_only_to_one_that_is_longer_and_begins_at_once
     assert (told(desk), desk.last().raw) == ([("a", "invalid_json")], "".join(pieces))
 
 
+def test_an_empty_object_gives_way_to_the_first_character_of_one():
+    desk, call = opened("{}", closes=False)
+    for piece in ("{", '"a":1', "}"):
+        desk.extend(call, piece)
+    desk.end_turn("stop")
+    assert (told(desk), desk.last().raw) == ([("a", "whole")], WHOLE)
+
+
 def test_fragments_that_begin_unlike_an_object_are_no_snapshots():
     desk, call = opened("[", closes=False)
     desk.extend(call, "{}]")

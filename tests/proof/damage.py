@@ -7,9 +7,11 @@ the few words in the tables below. ``FRAMEWISE`` and ``BYTEWISE`` are the whole 
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -419,6 +421,121 @@ def hoist(dice: Dice, frames: Frames, talk: Talk) -> Frames:
     )
 
 
+def sink(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A value stands one level deeper."""
+
+    def change(container: Any, key: Any) -> None:
+        held = container[key]
+        container[key] = dice.choice(([held], {str(key): held}, {"value": held}, [None, held]))
+
+    return at_spot(dice, frames, lambda s: True, change)
+
+
+def coerce(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A value is written as another type: a number as a text, a text as what it says, an object as text."""
+
+    def change(container: Any, key: Any) -> None:
+        container[key] = coerced(dice, container[key])
+
+    return at_spot(dice, frames, lambda s: True, change)
+
+
+def coerced(dice: Dice, value: Any) -> Any:
+    if isinstance(value, bool):
+        return dice.choice((int(value), str(value).lower()))
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return json.loads(value)
+        return dice.choice(([value], list(value), {"text": value}))
+    if isinstance(value, dict):
+        return dice.choice((json.dumps(value), list(value.values())))
+    if isinstance(value, list):
+        return dice.choice((json.dumps(value), dict(zip("01234567", value, strict=False))))
+    return dice.choice(("null", "", {}, [], 0)) if value is None else str(value)
+
+
+def relocate(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A field stands in another object of its payload."""
+    n = some(dice, frames)
+    payload = frames[n].payload
+    there = [s for s in spots(payload) if isinstance(s.key, str)]
+    if not there or not isinstance(payload, dict):
+        return frames
+    spot = dice.choice(there)
+    objects = [s.path for s in spots(payload) if isinstance(s.value, dict)]
+    # (a place that was inside of what is moved is gone with it)
+    path = dice.choice([(), *(o for o in objects if o[: len(spot.path)] != spot.path)])
+    if path == spot.path[:-1]:
+        return frames
+    payload = changed(payload, spot.path, drop_key)
+    payload = changed(payload, (*path, spot.key), put(spot.value))
+    return replaced(frames, n, frames[n]._replace(payload=payload))
+
+
+def double_item(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """An item of a list stands there twice."""
+
+    def change(container: Any, key: Any) -> None:
+        held = container[key]
+        at = dice.randrange(len(held))
+        container[key] = [*held[: at + 1], *held[at:]]
+
+    return at_spot(dice, frames, lambda s: isinstance(s.value, list) and s.value != [], change)
+
+
+def merge_frames(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """Two frames have become one: their objects are joined, their lists follow one another."""
+    n = some(dice, frames)
+    if n + 1 >= len(frames) or any(isinstance(f.payload, Raw | Comment) for f in frames[n : n + 2]):
+        return frames
+    both = joined(frames[n].payload, frames[n + 1].payload)
+    return [*frames[:n], frames[n]._replace(payload=both), *frames[n + 2 :]]
+
+
+def joined(one: Any, other: Any) -> Any:
+    if isinstance(one, dict) and isinstance(other, dict):
+        shared = {key: joined(one[key], other[key]) for key in one.keys() & other.keys()}
+        return {**one, **other, **shared}
+    return one + other if isinstance(one, list) and isinstance(other, list) else other
+
+
+def in_every_frame(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """One field is lost, null or renamed wherever it stands."""
+    names = sorted({s.key for f in frames for s in spots(f.payload) if isinstance(s.key, str)})
+    if not names:
+        return frames
+    name = dice.choice(names)
+    instead = dice.choice(((), ((name, None),), ((f"{name}_", ...),)))
+
+    def without(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        said: dict[str, Any] = {}
+        for key, item in value.items():
+            put_in = instead if key == name else ((key, ...),)
+            said |= {k: without(item) if v is ... else v for k, v in put_in}
+        return said
+
+    return [f._replace(payload=without(f.payload)) for f in frames]
+
+
+def mix(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """Two streams come through each other, each in its order."""
+    left = [list(reversed(frames)), list(reversed(donated(dice, talk)))]
+    mixed: Frames = []
+    while left := [rest for rest in left if rest]:
+        mixed.append(dice.choice(left).pop())
+    return mixed
+
+
+def try_again(dice: Dice, frames: Frames, talk: Talk) -> Frames:
+    """A relay begins anew, with the same stream or with another answer."""
+    again = frames if dice.random() < 0.5 else donated(dice, talk)
+    return [*frames[: dice.randint(0, len(frames))], *again]
+
+
 FRAMEWISE: dict[str, FrameOp] = {
     op.__name__: op
     for op in (
@@ -426,6 +543,7 @@ FRAMEWISE: dict[str, FrameOp] = {
         retype, retype_text, rename_key, delete_key, empty_text, cut_text, half_escape, change_index,
         change_id, change_finish, finish_everywhere, change_type, insert_error, insert_done,
         insert_unknown, not_json, key_twice, wrong_event, extra_field, lose_data, true_for_one, hoist,
+        sink, coerce, relocate, double_item, merge_frames, in_every_frame, mix, try_again,
     )
 }  # fmt: skip
 
@@ -474,6 +592,51 @@ def move_bytes(dice: Dice, body: bytes) -> bytes:
     return rest[:to] + piece + rest[to:]
 
 
+def network(dice: Dice, body: bytes) -> bytes:
+    """A chunk of the network is lost, comes twice or late, or the last ones come again."""
+    size = dice.choice((16, 64, 200, 536, 1460))
+    chunks = [body[at : at + size] for at in range(0, len(body), size)]
+    at = dice.randrange(len(chunks))
+    before, chunk, after = chunks[:at], chunks[at], chunks[at + 1 :]
+    return b"".join(
+        dice.choice((
+            [*before, *after],
+            [*before, chunk, chunk, *after],
+            [*before, *after[:1], chunk, *after[1:]],
+            [*before, *chunks[max(0, at - 2) :]],
+        ))
+    )  # fmt: skip
+
+
+def merge_lines(dice: Dice, body: bytes) -> bytes:
+    """Some line ends are lost, or are something else."""
+    ends = [match.span() for match in re.finditer(rb"\r\n|\n|\r", body)]
+    for start, end in sorted(dice.sample(ends, min(len(ends), dice.choice((1, 1, 2, 3)))))[::-1]:
+        body = body[:start] + dice.choice((b"", b" ", b"\n", b"\r", b"\t")) + body[end:]
+    return body
+
+
+def break_character(dice: Dice, body: bytes) -> bytes:
+    """A character loses a byte, has one twice, is cut by an event's end, or was read as Latin-1."""
+    high = [at for at, byte in enumerate(body) if byte >= 0x80]
+    if not high:
+        return body
+    at = dice.choice(high)
+    byte = body[at : at + 1]
+    odd = dice.choice((b"", byte + byte, b"\n\n" + byte, byte.decode("latin-1").encode()))
+    return body[:at] + odd + body[at + 1 :]
+
+
+def change_structure(dice: Dice, body: bytes) -> bytes:
+    """A quote, bracket, comma, colon or backslash is lost, stands twice or is another."""
+    there = [at for at, byte in enumerate(body) if byte in b'"{}[],:\\']
+    if not there:
+        return body
+    at = dice.choice(there)
+    odd = dice.choice((b"", body[at : at + 1] * 2, b'"', b"}", b"{", b",", b" "))
+    return body[:at] + odd + body[at + 1 :]
+
+
 def _range(dice: Dice, body: bytes) -> tuple[int, int]:
     at = dice.randrange(len(body))
     return at, dice.choice((1, 1, 2, 4, 16, 64, 200))
@@ -481,8 +644,11 @@ def _range(dice: Dice, body: bytes) -> tuple[int, int]:
 
 BYTEWISE: dict[str, ByteOp] = {
     op.__name__: op
-    for op in (cut_bytes, flip, delete_bytes, duplicate_bytes, insert_bytes, insert_odd, move_bytes)
-}
+    for op in (
+        cut_bytes, flip, delete_bytes, duplicate_bytes, insert_bytes, insert_odd, move_bytes, network,
+        merge_lines, break_character, change_structure,
+    )
+}  # fmt: skip
 
 
 class Mutant(NamedTuple):

@@ -1313,6 +1313,18 @@ FINDS: dict[str, Find] = {
         for first, second in (({}, {"args": {}}), ({"args": {}}, {}))
     },
     **{
+        f"{wire}: no arguments, and a field that nobody knows beside the null of theirs": (wire, frames)
+        for odd in ({"name": "pay", "arguments": None, "model": "m"},)
+        for wire, frames in {
+            "openai_chat": (chat({"index": 0, "id": "A", "function": odd}), chat(finish="stop"), DONE),
+            "mistral": (chat({"index": 0, "id": "A", "function": odd}), chat(finish="stop"), DONE),
+            "dashscope": (generated({"index": 0, "id": "A", "function": odd}, finish="stop"),),
+            "cohere": (cohere("start", {"id": "A", "function": odd}), cohere("end"),
+                       cohere_end("TOOL_CALL")),
+            "ollama": (line({"function": odd}), {"done": True}),
+        }.items()
+    },
+    **{
         f"gemini: a call in {name!r}": (
             "gemini", (part("STOP", **{name: {"name": "pay", "args": {"to": "me"}}}),))
         for name in ("functionCall_", "function__call", "function_call_")
@@ -1328,6 +1340,19 @@ FINDS: dict[str, Find] = {
     },
     "chat: function_call as an empty object beside a word for the end, and text behind it": (
         "openai_chat", (legacy("{}", "pay", finish="stop"), legacy(WHOLE), chat(finish="stop"), DONE)),
+    **{
+        f"gemini: a call of the provider's own that is sent twice ({field})": (
+            "gemini", (*[part(**{field: {"id": "A", **said}})] * 2, part("STOP", text="")))
+        for field, said in {
+            "toolCall": {"toolType": "GOOGLE_SEARCH", "args": {"q": "x"}},
+            "executableCode": {"language": "PYTHON", "code": "1"},
+        }.items()
+    },
+    "gemini: values behind one that has no place, each with the name of their call": (
+        "gemini", (
+            called(name="pay", partialArgs=[{"path": "$.sum", "numberValue": 1}], willContinue=True),
+            value("me", name="pay"),
+            called("STOP", name="pay", partialArgs=[{"jsonPath": "$.to", "stringValue": ""}]))),
     "gemini: arguments that are said again in bytes that are not UTF-8": (
         "gemini", (value("m", name="pay"),
                    b"data: " + array_of(called(args={"to": "mQ"})).replace(b"Q", b"\xff") + b"\n\n",

@@ -20,7 +20,9 @@ NOTHING_TO_DO = {
     ("change_type", "gemini"), ("change_type", "ollama"), ("change_type", "bedrock"),
     ("change_type", "mistral"), ("wrong_event", "ollama"), ("wrong_event", "claude_code"),
     ("wrong_event", "codex"), ("change_index", "codex"), ("change_finish", "mistral_conversations"),
-    ("finish_everywhere", "mistral_conversations"),
+    ("finish_everywhere", "mistral_conversations"), ("relocate", "mistral_conversations"),
+    *(("double_item", wire) for wire in ("anthropic", "cohere", "bedrock", "gemini_interactions",
+                                         "mistral_conversations")),
 }  # fmt: skip
 
 

@@ -66,6 +66,7 @@ FATES: dict[str, tuple[list[bytes], list[Any]]] = {
     "fragments behind a start with an empty text": (
         [start(arguments=""), delta('{"n":1}'), STOP, over()], [{"n": 1}],
     ),
+    "a start with an empty text": ([start(arguments=""), STOP, over()], [{}]),
     "a text in its place": ([start(), delta('{"n":1}'), text("x"), STOP, over()], ["conflict"]),
     "a text after its end": ([start(), STOP, text("x"), over()], [{}]),
     "no place": ([start(None), delta('{"n":1}', None), step("stop", None), over()], ["conflict"]),

@@ -202,6 +202,32 @@ def test_a_message_beside_a_delta_says_nothing(provider: str):
     assert (text_of(events), end(events)) == ("hi", ("finish", "stop"))
 
 
+# Calls of the whole message beside the last delta, which said a call: ids -> those that are told.
+COPIES: dict[str, tuple[list[str | None], list[str]]] = {
+    "the same": (["a"], ["a"]),
+    "one more": (["a", "b"], ["a", "b"]),
+    "another in its stead": (["b"], ["a"]),
+    "one more without an id": (["a", None], ["a"]),
+    "none": ([], ["a"]),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_message_beside_a_delta_tells_only_calls_of_which_no_delta_said_anything(name: str):
+    ids, expected = COPIES[name]
+    function = {"name": "pay", "arguments": PAY}
+    message = {"role": "assistant", "tool_calls": [{"id": id, "function": function} for id in ids]}
+    last = chunk({"delta": {}, "message": message, "finish_reason": "tool_calls"})
+    body = Chat.call(0, "a", "pay", PAY) + last + DONE
+    assert calls(heard("openai_chat", body)[0]) == [(id, "pay", {"n": 1}) for id in expected]
+
+
+def test_an_executed_tool_that_says_something_else_when_it_is_done_is_broken():
+    said = [{"index": 0, "type": "search", "arguments": text} for text in (PAY, '{"n":2}')]
+    body = b"".join(Chat.delta({"executed_tools": [tool]}) for tool in said) + Chat.end("stop")
+    assert fate(heard("openai_chat", body)[0])[0] == [{"n": 1}, "conflict"]
+
+
 # --- where a part of a call could be --------------------------------------------------------------
 
 

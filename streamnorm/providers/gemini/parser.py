@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from ...core import even
-from ...core.calls import ALL, FUNCTION, Call, Evidence, Kind
+from ...core.calls import ALL, FUNCTION, Call, Evidence, Kind, State
 from ...core.media import Shown
 from ...core.parser import (
     UNREADABLE,
@@ -495,7 +495,7 @@ class GeminiParser(Parser):
                     self.calls.astray(choice=number, where="functionCall")
                 else:
                     self.scribe.note("call.late", where="functionCall")
-                return
+                return None
             for each in [t for t in choice.told if t.call.wire_id is None]:
                 self._void(choice, each, out)  # nothing could go on with it any more
             told = self._begin(number, choice, said, out)
@@ -504,6 +504,8 @@ class GeminiParser(Parser):
             self.calls.hear(told.call, out, id=said.id, field=_ID, name=said.name)
         if part.thought_signature is not None:
             told.call.echo = told.call.echo or _signature(part)
+        if told.call.state is State.OVER:  # what follows is of the one that broke
+            return None if said.will_continue else choice.told.remove(told)
         try:
             self._tell_values(told, said, out)
             if not said.will_continue:
@@ -512,7 +514,8 @@ class GeminiParser(Parser):
             self.calls.fail(told.call, "conflict", str(conflict), out)
             self.calls.lost = True  # what has no place in it may have been another's
             self.calls.doubt_next(number, told.call.wire_id)
-            choice.told.remove(told)
+            if not said.will_continue:
+                choice.told.remove(told)
 
     def _void(self, choice: _Choice, told: Told, out: Out) -> None:
         """What was told of it may have been of the one that begins now."""
@@ -607,30 +610,25 @@ class GeminiParser(Parser):
 
     def _code(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         number, _, part = at
-        said = part.executable_code or {}
-        call = self.calls.open(
-            out, CODE, choice=number, id=first_text(said.get("id")), field="executableCode.id",
-            name="code_execution", seen=said,
+        said, doubt = part.executable_code or {}, self.calls.lossy
+        code = said.get("code")
+        if not isinstance(code, str):
+            self.calls.lossy = doubt or "its code is no text"
+        self.calls.whole(
+            out, first_text(code) or "", CODE, number, first_text(said.get("id")), "executableCode.id",
+            "code_execution", _beside(said, {"id", "code"}) | _signature(part) or None, said,
         )  # fmt: skip
-        call.echo = _beside(said, {"id", "code"}) | _signature(part) or None
-        if code := first_text(said.get("code")):
-            self.calls.append(call, code, out)
-        elif said.get("code") != "":
-            self.calls.taint(call, "its code is no text")
-        self.calls.close(call, out)
+        self.calls.lossy = doubt
 
     def _server_call(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         number, _, part = at
-        said = part.tool_call or ServerCalled()
-        call = self.calls.open(
-            out, SERVER, choice=number, id=said.id, field="toolCall.id", name=_tool_name(said.tool_type),
-            seen=said,
-        )  # fmt: skip
+        said, doubt = part.tool_call or ServerCalled(), self.calls.lossy
         echo: Echo = {"toolType": said.tool_type} if said.tool_type else {}
-        call.echo = echo | _signature(part) or None
-        if text := self.exact(said.args, call):
-            self.calls.append(call, text, out)
-        self.calls.close(call, out)
+        self.calls.whole(
+            out, self.exact(said.args), SERVER, number, said.id, "toolCall.id",
+            _tool_name(said.tool_type), echo | _signature(part) or None, said,
+        )  # fmt: skip
+        self.calls.lossy = doubt
 
     def _code_result(self, at: tuple[int, _Choice, Part], out: Out) -> None:
         said = at[2].code_execution_result or {}

@@ -507,7 +507,7 @@ class InteractionsParser(Parser):
             self.calls.append(call, given, out)
         elif call.raw != given:
             self.scribe.note("args.replaced", call_id=call.id)
-            if given[0] != "{" and given != '""':  # text may have been the first fragment
+            if given[0] != "{":  # text may have been the first fragment
                 self.calls.taint(call, "its start brought arguments that are no object")
 
     def _keep_echo(self, call: Call, step: Step) -> None:
@@ -719,8 +719,8 @@ def _said(step: Step) -> dict[str, Any]:
 
 
 def _says_nothing(text: str) -> bool:
-    """Is it no text, or an empty object?"""
-    return not text.strip("{} \r\n\t")
+    """Is it no text, an empty one, or an empty object?"""
+    return text == '""' or not text.strip("{} \r\n\t")
 
 
 def _name(step: Step) -> str | None:

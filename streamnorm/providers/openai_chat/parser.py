@@ -757,12 +757,23 @@ class ChatParser(Parser):
     def _said_only_there(self, number: int, message: Any, out: Out, *, spoke: bool) -> None:
         """The whole answer beside the last delta is a copy, unless no delta said anything of it."""
         said = message if isinstance(message, dict) else {}
-        called = any(call.choice == number for call in self.calls.all)
-        news = {} if called or not said.get("tool_calls") else {"tool_calls": said["tool_calls"]}
+        entries = self._entries_of_no_delta(number, said.get("tool_calls"))
+        news: dict[str, Any] = {"tool_calls": entries} if entries else {}
         if not spoke and said.get("content"):
             news["content"] = said["content"]
         if news:
             self._at_once("", number, news, out)
+
+    def _entries_of_no_delta(self, number: int, entries: Any) -> Any:
+        """Those of which no delta said anything: all if none did, or, where each call that was heard is
+        among them, those of other ids."""
+        heard = {call.wire_id for call in self.calls.all if call.choice == number}
+        if not heard:
+            return entries
+        listed = [entry for entry in items_of(entries) if isinstance(entry, dict)]
+        if not heard <= {first_text(entry.get("id")) for entry in listed}:
+            return []
+        return [entry for entry in listed if first_text(entry.get("id")) not in {None, *heard}]
 
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
         def show(shown: Shown) -> None:
@@ -804,7 +815,7 @@ class ChatParser(Parser):
             )  # fmt: skip
         arguments = tool.get("arguments")
         if isinstance(arguments, str) and arguments:
-            self.calls.settle(call, arguments, out)
+            self.calls.restate(call, arguments, out)
             self.calls.close(call, out)
         elif arguments:
             self.calls.taint(call, "its arguments are no text")

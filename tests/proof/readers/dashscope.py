@@ -133,8 +133,9 @@ class Grown:
         if id and held and id != held and before:  # another id, and yet it goes on: one, or two?
             self.texts.pop((*place, id), None)
             self.whole.pop((*place, id), None)
-            last = before[-1] if self.whole.get((*place, held)) else "".join(before)
-            if last and text.startswith(last):
+            whole = self.whole.get((*place, held))
+            last = before[-1] if whole else "".join(before)
+            if last and text.startswith(last) and whole is not False:  # pieces begin as they like
                 self.doubtful.append(index)
         if id and any(
             id == other and at != place and at[0] == number for at, other in self.ids.items()

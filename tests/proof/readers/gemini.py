@@ -108,6 +108,7 @@ class Candidate:
             call.tainted = True
 
     def hear(self, entry: dict[str, Any]) -> None:
+        entry = in_camel_case(entry)
         self.before = [*self.reading.calls, *self.empty]
         content = entry.get("content")
         parts = content.get("parts") if isinstance(content, dict) else content
@@ -205,7 +206,9 @@ class Candidate:
     def values(self, call: Open, said: dict[str, Any]) -> None:
         args, partial = said.get("args"), said.get("partialArgs")
         if sound_object(args):
-            if args or not (said.get("willContinue") or partial or call.state["values"]):
+            if args and (partial or call.state["values"]):
+                call.state["again"] = args  # all of them, beside or behind the values
+            elif args or not (said.get("willContinue") or partial or call.state["values"]):
                 call.state["values"].append(((), args))
         elif args is not None:
             call.tainted = True
@@ -228,6 +231,8 @@ class Candidate:
             arguments = built(call.state["values"])
         except Conflict:
             return
+        if "again" in call.state:
+            arguments = call.state["again"] if begins(arguments, call.state["again"]) else None
         if sound_object(arguments):
             stated = self.reading.calls if call.state["values"] else self.empty
             stated.append(call.heard(arguments))
@@ -290,6 +295,17 @@ def built(values: list[tuple[tuple[Any, ...], Any]]) -> Any:
         elif not (isinstance(held, Leaf) and same(held.value, value)):
             raise Conflict
     return plain(tree.get("$", {}))
+
+
+def begins(told: Any, whole: Any) -> bool:
+    """Are the values told so far a beginning of all of them?"""
+    if isinstance(told, dict) and isinstance(whole, dict):
+        return all(key in whole and begins(value, whole[key]) for key, value in told.items())
+    if isinstance(told, list) and isinstance(whole, list):
+        return len(told) <= len(whole) and all(map(begins, told, whole))
+    if isinstance(told, str) and isinstance(whole, str):
+        return whole.startswith(told)
+    return same(told, whole)
 
 
 def same(one: Any, other: Any) -> bool:
