@@ -42,6 +42,8 @@ point a client here, one line each (Gemini CLI, Claude Code, Codex, an SDK):
   ANTHROPIC_BASE_URL=http://127.0.0.1:8181 ANTHROPIC_API_KEY=any claude
   KEY=any codex -c model_provider=g -c 'model_providers.g={name="g",base_url="http://127.0.0.1:8181/v1",wire_api="responses",env_key="KEY"}'
   OpenAI(base_url="http://127.0.0.1:8181/v1", api_key="any")
+Gemini CLI must be told once that it has a key, in ~/.gemini/settings.json:
+  {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 """
 
 
