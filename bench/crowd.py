@@ -1,7 +1,8 @@
 """A crowd: thousands of streams open at once in one event loop in, CPU and memory of each out.
 
-The server begins when all are open, and then tells each an event five times a second; connecting is
-over by then and not counted. Four wires, mixed; every stream's text and call are compared. What a
+The server begins when all are open, and then tells each an event three times a second, but never one
+before the one before it was read: whoever lags would find several at once, and look the cheaper for it.
+Connecting is over by then and not counted. Four wires, mixed; every stream's text and call are compared. What a
 stream holds is traced (``tracemalloc``) over streams that are open and have told nothing yet but
 their first event: first with httpx alone, then with a ``Stream`` around each.
 """

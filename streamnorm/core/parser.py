@@ -573,6 +573,15 @@ class Parser:
                 self.calls.taint(call, _REPLACED)
         return "" if text == "null" else text
 
+    def exact_copy(self, raw: msgspec.Raw) -> str | None:
+        """The same of a copy of what was heard; None if something had to be replaced: that is no copy."""
+        try:
+            text = str(raw, "utf-8")
+        except UnicodeDecodeError:
+            self.scribe.note("wire.bad_utf8")
+            return None
+        return "" if text == "null" else text
+
     def _plain(self, data: bytes) -> Any:
         try:
             payload = plainly(data)

@@ -1,8 +1,8 @@
 """Reads come in, one at a time; each ends with what it gives, or with ``TimeUp``.
 
 Rule: a read that need not wait is not watched, and for one that has to, no more is noted than who
-waits and since when. There is one timer for a stream on asyncio: when it fires, it looks how long the
-read has lasted that is under way then, and sets itself anew.
+waits and since when. There is one timer for all streams of a loop on asyncio: when it fires, it looks
+how long each read has lasted that is under way then, and sets itself anew.
 
 To interrupt a read on asyncio is to cancel the task that is inside it, and to take that back when it
 has ended, as ``asyncio.timeout`` does: a cancellation that somebody else asked for goes on upwards.
@@ -15,13 +15,15 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import coroutine
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
-from .timer import Timer, TimeUp
+from .timer import NEVER, Timer, TimeUp
 
 __all__ = ["OnAsyncio", "OnTrio", "Watch", "watch_for"]
 
 AGAIN = 2.0  # seconds until a source that did not heed its interruption is told once more
 SHORTEST = 0.001  # seconds between two looks
+ASIDE = 250  # reads that wait, after which the timer steps aside
 
 
 class Watch(Protocol):
@@ -52,11 +54,70 @@ def watch_for(timer: Timer) -> Watch:
     return OnAsyncio(timer, sys.modules["asyncio"])
 
 
+class Lookout:
+    """The one timer of an event loop, over all streams that are read there.
+
+    A client makes a timer for each read and cancels it. asyncio drops those from the head of its heap,
+    or else when they are the half of it: behind a timer that waits for long they pile up, and the
+    garbage collector has to go over them. So there is one for all, and it steps aside now and then.
+    """
+
+    __slots__ = ("_at", "_handle", "_loop", "_watches", "patience")
+
+    def __init__(self) -> None:
+        self._watches: set[OnAsyncio] = set()
+        self._loop: Any = None  # only while there are any
+        self._handle: Any = None
+        self._at = NEVER  # when it fires, or will when it is back
+        self.patience = ASIDE
+
+    def add(self, watch: OnAsyncio, loop: Any, within: float) -> None:
+        """Look after this one from now on, for the first time in so many seconds."""
+        self._loop = loop
+        self._watches.add(watch)
+        self._look_at(loop.time() + within)
+
+    def remove(self, watch: OnAsyncio) -> None:
+        self._watches.discard(watch)
+        if not self._watches:
+            self._cancel()
+            self._loop, self._at = None, NEVER
+
+    def step_aside(self) -> None:
+        """Let the loop drop what was cancelled behind this timer: it does so before ``_look_at``."""
+        self.patience = ASIDE
+        if self._handle is not None:
+            self._cancel()
+            self._loop.call_soon(self._look_at, NEVER)
+
+    def _look(self) -> None:
+        """The timer fired."""
+        self._handle, self._at = None, NEVER
+        now = self._loop.time()
+        due = min((watch.look(now) for watch in tuple(self._watches)), default=NEVER)
+        self._look_at(max(due, now + SHORTEST))
+
+    def _look_at(self, at: float) -> None:
+        """Then, if not before."""
+        at = min(at, self._at)
+        if at < NEVER and (at < self._at or self._handle is None):
+            self._cancel()
+            self._at, self._handle = at, self._loop.call_at(at, self._look)
+
+    def _cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
+_lookouts: WeakKeyDictionary[Any, Lookout] = WeakKeyDictionary()  # of each loop
+
+
 class OnAsyncio:
-    """One timer, and the task that reads. It knows no stream: the loop may keep it until it fires."""
+    """The task that reads. It knows no stream, whoever may keep it."""
 
     __slots__ = (
-        "_asked", "_asyncio", "_current_task", "_handle", "_loop", "_running_loop", "_timer",
+        "_again", "_asked", "_asyncio", "_current_task", "_lookout", "_loop", "_running_loop", "_timer",
         "fired", "now", "task",
     )  # fmt: skip
 
@@ -66,7 +127,8 @@ class OnAsyncio:
         self._running_loop, self._current_task = asyncio.get_running_loop, asyncio.current_task
         self._loop: Any = None
         self.now: Callable[[], float] = self._running_loop().time
-        self._handle: Any = None
+        self._lookout = _NOBODY  # that looks after it
+        self._again = 0.0  # until then it is not interrupted once more
         self.task: Any = None  # that is inside a read
         self._asked = 0  # cancellations that it knew of when the read began
         self.fired = 0  # … and those of ours since then
@@ -80,6 +142,10 @@ class OnAsyncio:
         self.task = self._current_task(loop)
         self._asked = self.task.cancelling()
         self._timer.since = self.now()
+        lookout = self._lookout
+        lookout.patience -= 1
+        if not lookout.patience:
+            lookout.step_aside()
 
     @coroutine
     def wait(self, step: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, None, Any]:
@@ -133,31 +199,32 @@ class OnAsyncio:
             self.task.cancel()
 
     def stop(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        self._lookout.remove(self)
 
     def _move(self, loop: Any) -> None:
         """The first read on this loop."""
         self.stop()
         self._loop, self.now = loop, loop.time
         if self._timer.runs:
-            self._look_after(self._timer.longest)
+            self._lookout = _lookouts.setdefault(loop, Lookout())
+            self._lookout.add(self, loop, self._timer.longest)
 
-    def _look(self) -> None:
-        """The timer fired."""
-        now, timer = self.now(), self._timer
-        reading = self.task is not None
+    def look(self, now: float) -> float:
+        """Interrupt a read that takes too long. Returns when to look again, at the latest."""
+        timer, reading = self._timer, self.task is not None
+        if reading and now < self._again:
+            return self._again
         due = timer.due(timer.since if reading else now)
         if now < due:
-            self._look_after(min(due - now, timer.longest))
-        elif reading:
-            self.interrupt()
-            self._look_after(AGAIN)
-        # else the deadline fell while nobody read: the next read is told when it begins
+            return min(due, now + timer.longest)
+        if not reading:  # the deadline fell meanwhile: the next read is told when it begins
+            return NEVER
+        self.interrupt()
+        self._again = now + AGAIN
+        return self._again
 
-    def _look_after(self, seconds: float) -> None:
-        self._handle = self._loop.call_later(max(SHORTEST, seconds), self._look)
+
+_NOBODY = Lookout()  # for what has no time to keep
 
 
 class OnTrio:

@@ -19,6 +19,7 @@ import msgspec
 from ..encoding.server import Server
 from ..events import BrokenToolCall, Event, Failed, Finish, ToolCall
 from ..passage import Passage
+from ..text.exact import Refused, parse
 from ..text.written import json_bytes, sse
 from ..wire import messages_of
 from ..wire import provider as wire_of
@@ -45,7 +46,7 @@ class Whole:
             self._passage.feed(sse(payload))
         self._passage.close()
         case.notes.update(self._passage.notes)
-        self.failure = self._passage.failure if self._has_calls else None
+        self.failure = (self._passage.failure or _doubt(body)) if self._has_calls else None
         if self.failure is not None and self.failure.reason == "truncated":
             self.failure = msgspec.structs.replace(self.failure, error=_NO_END)
 
@@ -90,6 +91,15 @@ class Whole:
         return wire_of(case.wire.name).server(
             tools=tools_of(case), ids=ids, model=passage.model, response_id=passage.response_id
         )
+
+
+def _doubt(body: bytes) -> Failed | None:
+    """Why not every client would read the same calls in these bytes."""
+    try:
+        parse(body.decode())
+    except Refused as why:
+        return Failed("protocol", f"the answer has a call in it, and is no exact JSON: {why}", True)
+    return None
 
 
 def _payloads(case: Case, body: bytes) -> list[dict[str, Any]]:

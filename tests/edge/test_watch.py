@@ -107,12 +107,66 @@ def test_while_a_connection_is_made_only_the_deadline_counts():
 # --- one timer ------------------------------------------------------------------------------------
 
 
-def test_a_thousand_reads_set_one_timer():
+def test_a_hundred_reads_set_one_timer():
     async def job() -> None:
-        await events_of(chat(Wire(*[Chat.text("a")] * 1000, WHOLE)))
+        await events_of(chat(Wire(*[Chat.text("a")] * 100, WHOLE)))
 
     timers = on_jumping_loop(job).timers
     assert [when for when in timers if when >= 1120] == [1120]
+
+
+def test_streams_of_one_loop_share_a_timer():
+    async def job() -> None:
+        async with anyio.create_task_group() as readers:
+            for _ in range(50):
+                readers.start_soon(events_of, chat(Wire(WHOLE)))
+
+    timers = on_jumping_loop(job).timers
+    assert [when for when in timers if when >= 1120] == [1120]
+
+
+def test_each_of_the_streams_that_share_a_timer_has_its_own_time():
+    ends: list[tuple[str, float]] = []
+
+    async def read(idle: float | None, deadline: float | None = None) -> None:
+        reason = reason_of(await events_of(chat(Wire(HALF), idle=idle, deadline=deadline)))
+        ends.append((reason, round(asyncio.get_running_loop().time())))
+
+    async def job() -> None:
+        async with anyio.create_task_group() as readers:
+            for times in ((50, None), (20, None), (None, 30), (40, None)):
+                readers.start_soon(read, *times)
+
+    on_jumping_loop(job)
+    assert ends == [("idle", 1020), ("limit", 1030), ("idle", 1040), ("idle", 1050)]
+
+
+def test_timers_that_a_client_has_cancelled_do_not_pile_up_behind_it():
+    handles: weakref.WeakSet[asyncio.TimerHandle] = weakref.WeakSet()
+    most = 0
+
+    async def talk() -> AsyncIterator[bytes]:
+        nonlocal most
+        loop = asyncio.get_running_loop()
+        for _ in range(2000):  # as httpx does with the time of a read
+            handle = loop.call_later(600, print)
+            handles.add(handle)
+            await asyncio.sleep(0)
+            handle.cancel()
+            del handle
+            most = max(most, len(handles))
+            yield Chat.text("a")
+        yield WHOLE
+
+    async def job() -> None:
+        loop = asyncio.get_running_loop()
+        others = [loop.call_later(700, print) for _ in range(1000)]  # of streams that wait
+        assert isinstance((await events_of(chat(talk())))[-1], Finish)
+        for other in others:
+            other.cancel()
+
+    asyncio.run(job())
+    assert most < 500
 
 
 def test_the_timer_sets_itself_anew_when_it_fires_too_early():

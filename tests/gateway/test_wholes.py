@@ -128,6 +128,30 @@ def test_a_call_that_is_not_whole_is_an_error_though_the_answer_ended_normally(t
 
 
 @over_wires
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_in_an_answer_that_says_a_key_twice_is_an_error(talk, stream: bool):
+    """Of two values each client would take its own."""
+    said = json.dumps(MAKE[talk](("call_1", WHOLE)))
+    for written in ('"city": "Oslo"', '"city\\": \\"Oslo\\"', '"city\\":\\"Oslo\\"', '"odd": 1.5'):
+        said = said.replace(written, f"{written}, {written.replace('Oslo', 'Rome')}")
+    upstream = Server(lambda number: Answer(200, "application/json", [said.encode()]))
+    with between(talk.wire, upstream) as (running, _):
+        one = talk(running.url, stream=stream)
+        heard = post(running.url, one.path, one.body())
+    assert heard.status == 502
+    assert heard.error is not None
+
+
+@over_wires
+def test_without_a_call_a_key_that_stands_twice_is_the_client_s_to_judge(talk):
+    said = json.dumps(MAKE[talk]()).replace('"odd": 1.5', '"odd": 1.5, "odd": 2')
+    upstream = Server(lambda number: Answer(200, "application/json", [said.encode()]))
+    with between(talk.wire, upstream) as (running, _):
+        one = talk(running.url, stream=False)
+        assert post(running.url, one.path, one.body()).text == said
+
+
+@over_wires
 def test_what_would_end_so_again_is_not_asked_again_by_an_sdk(talk):
     """SDKs ask again after 5xx."""
     heard, _ = asked(talk, MAKE[talk](("call_1", WHOLE), end=LENGTH[talk]))

@@ -127,6 +127,13 @@ def interaction(status: Any) -> Payload:
     return {"event_type": "interaction.completed", "interaction": {"status": status}}
 
 
+def stated_finally(arguments: Any, **more: Any) -> Payload:
+    """The final interaction with the one call that there was."""
+    call = {"type": "function_call", "id": "A", "name": "pay", "arguments": arguments, **more}
+    return {"event_type": "interaction.completed",
+            "interaction": {"status": "requires_action", "steps": [call]}}  # fmt: skip
+
+
 def cohere(kind: str, said: Any = None, index: int = 0) -> Payload:
     inner = {} if said is None else {"delta": {"message": {"tool_calls": said}}}
     return {"type": f"tool-call-{kind}", "index": index, **inner}
@@ -1279,6 +1286,14 @@ FINDS: dict[str, Find] = {
     },
     "chat: function_call as an empty object beside a word for the end, and text behind it": (
         "openai_chat", (legacy("{}", "pay", finish="stop"), legacy(WHOLE), chat(finish="stop"), DONE)),
+    "gemini: arguments that are said again in bytes that are not UTF-8": (
+        "gemini", (value("m", name="pay"),
+                   b"data: " + array_of(called(args={"to": "mQ"})).replace(b"Q", b"\xff") + b"\n\n",
+                   part("STOP", text=""))),
+    "interactions: the final one says arguments in bytes that are not UTF-8": (
+        "gemini_interactions", (
+            step_start(),
+            b"data: " + array_of(stated_finally({"to": "mQ"})).replace(b"Q", b"\xff") + b"\n\n", DONE)),
     "gemini: a candidate that stands twice in its chunk": (
         "gemini", ({"candidates": called("STOP", name="pay", id="A", args={"to": "me"})["candidates"] * 2},)),
     "gemini: an array that is sent twice": (

@@ -6,9 +6,8 @@
     python -m tools.mutate --list                   only say which there are
 
 It may be stopped at any time: what was judged is kept in build/ and counts until the code or its tests
-change (``--again`` asks all of it again, and first who caught each; ``--afresh`` forgets that too). A
-file that was judged to its end gets its row in tools/mutate/results.json, of which docs/mutants.md is
-made.
+change (``--again`` asks again, first who caught each; ``--afresh`` forgets that too). A file that was
+judged to its end gets its row in tools/mutate/results.json, of which docs/mutants.md is made.
 
 Exit 0 only if no mutant survives (``targets.EQUIVALENT`` has those that nothing can tell from the code
 as it is) and every row of that table is still needed.

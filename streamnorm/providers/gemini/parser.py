@@ -535,7 +535,9 @@ class GeminiParser(Parser):
         return told
 
     def _tell_values(self, told: Told, said: Called, out: Out) -> None:
-        whole = self.exact(said.args, told.call)
+        whole = self.exact_copy(said.args)
+        if whole is None:
+            raise Conflict("its arguments are said in bytes that are not UTF-8")
         told.call.given = told.call.given or whole
         # An empty object says nothing beside values, or while they are still to come.
         is_all = not (said.will_continue or said.partial_args or told.values)

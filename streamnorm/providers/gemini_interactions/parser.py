@@ -460,9 +460,9 @@ class InteractionsParser(Parser):
             self.calls.taint(call, "its start was said twice, and differently")
 
     def _brought(self, call: Call, step: Step) -> str:
-        """The arguments in a step; an empty object stands there before any fragment."""
+        """The arguments in a start; an empty object stands there before any fragment."""
         text = self.exact(step.arguments, call)
-        return text if text.strip("{} \r\n\t") else ""
+        return "" if _says_nothing(text) else text
 
     def _arguments(self, p: Placed, out: Out) -> None:
         """A fragment of a function's arguments, or an object with all of them."""
@@ -491,7 +491,7 @@ class InteractionsParser(Parser):
 
     def _object(self, call: Call, text: str, out: Out) -> None:
         """All arguments at once: there can be nothing beside them. An empty one says nothing."""
-        if not text.strip("{} \r\n\t"):
+        if _says_nothing(text):
             return self.calls.hollow(call)
         if self.calls.has_text(call):
             self.calls.taint(call, "an object came between the fragments of its arguments")
@@ -610,9 +610,11 @@ class InteractionsParser(Parser):
             why = "the final interaction says that it is of another kind"
             self.calls.fail(call, "conflict", why, out)
         self._fill_from_start(call, out)
-        has_text = call.size or self.calls.has_text(call)
-        text = self.exact(step.arguments, call) if has_text else self._brought(call, step)
-        self.calls.restate(call, text, out)
+        text = self.exact_copy(step.arguments)
+        if text is None:
+            self.calls.taint(call, "the final interaction says it in bytes that are not UTF-8")
+        elif call.size or not _says_nothing(text):
+            self.calls.restate(call, text, out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
         self._event_id = p.event_id or self._event_id
@@ -714,6 +716,11 @@ def _said(step: Step) -> dict[str, Any]:
     """The fields that a step has, ``arguments`` aside."""
     fields = msgspec.structs.asdict(step).items()
     return {k: v for k, v in fields if v is not None and k != "arguments"}
+
+
+def _says_nothing(text: str) -> bool:
+    """Is it no text, or an empty object?"""
+    return not text.strip("{} \r\n\t")
 
 
 def _name(step: Step) -> str | None:

@@ -148,6 +148,7 @@ def compared(steps: Places, listed: Any) -> None:
         if call.id not in said:
             call.tainted = True
         elif not call.state.get("told"):
+            call.name = call.name or said[call.id].name
             copied(steps, call, said[call.id])
     for number, (id, copy) in enumerate(said.items()):
         if id not in heard and heard <= set(said):
