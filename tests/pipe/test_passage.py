@@ -557,6 +557,120 @@ def test_binary_frames_go_out_one_by_one_and_a_call_waits():
     assert handed("bedrock", [begun + stop])[0] == begun
 
 
+# --- what is given out, and what is known of it -------------------------------------------------------
+
+
+def numbered(number: int) -> bytes:
+    return sse({"type": "response.in_progress", "sequence_number": number, "response": {"id": "r"}})
+
+
+def test_the_place_is_that_of_the_last_frame_with_one_whatever_has_followed_it():
+    passage = Passage("openai_responses")
+    passage.feed(numbered(1) + numbered(2) + b": hi\n\n")
+    assert passage.number == 2
+    assert passage.feed(numbered(3)[:9]) == b""
+    assert passage.number == 2
+    passage.feed(numbered(3)[9:])
+    assert passage.number == 3
+
+
+def test_the_place_stays_while_frames_are_held():
+    item = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}"}
+    done = {"type": "response.output_item.done", "sequence_number": 2, "output_index": 0}
+    passage = Passage("openai_responses")
+    passage.feed(numbered(1))
+    for _ in range(2):
+        assert passage.feed(sse({**done, "item": item})) == b""
+        assert (passage.number, passage.holds) == (1, True)
+
+
+def test_bytes_that_were_given_out_are_counted():
+    passage = Passage("openai_chat")
+    body = Chat.text("a")
+    for size, piece in ((len(body), body), (len(body), body[:9]), (2 * len(body), body[9:])):
+        passage.feed(piece)
+        assert passage.bytes == size
+
+
+def test_a_buffer_that_is_used_again_may_be_fed():
+    passage, buffer = Passage("openai_chat"), bytearray(Chat.text("a"))
+    given = passage.feed(buffer)
+    half = passage.feed(memoryview(Chat.text("b")[:30]))  # type: ignore[arg-type]
+    assert [type(given), given, half] == [bytes, Chat.text("a"), b""]
+    rest = bytearray(Chat.text("b")[30:-1])
+    passage.feed(rest)
+    rest[:] = b"x" * len(rest)
+    assert passage.feed(b"\n") == Chat.text("b")
+
+
+def test_a_listener_hears_only_what_there_is_to_hear():
+    for provider, piece in (("openai_chat", Chat.text("a")), ("ollama", b'{"model":"m"}\n')):
+        heard: list[list[Event]] = []
+        passage = Passage(provider, listener=heard.append)
+        for chunk in bytewise(piece):
+            passage.feed(chunk)
+        assert all(heard)
+
+
+def test_a_short_body_that_is_no_stream_is_heard_at_its_end():
+    _, passage = handed("anthropic", [b" "])
+    assert passage.failure is not None
+    assert (passage.failure.reason, passage.failure.error[:22]) == ("protocol", "1 bytes and no event i")
+
+
+@pytest.mark.parametrize("space", [0, 3, 78])
+def test_space_before_a_body_says_nothing_of_its_framing(space: int):
+    line = (
+        b" " * space + b'{"model":"m","message":{"role":"assistant","content":"Hi"},"done":false}\n'
+    )
+    passage = Passage("ollama")
+    given = [passage.feed(byte) for byte in bytewise(line)]
+    assert (given[-1], set(given[:-1])) == (line, {b""})
+
+
+def test_what_says_how_it_is_framed_is_not_waited_with():
+    assert Passage("openai_chat").feed(b": hi\n\n") == b": hi\n\n"
+    passage = Passage("openai_chat")
+    assert passage.feed(b"\n" * 79) == b""
+    assert passage.feed(b"\n") == b"\n" * 80  # enough of them: no other framing begins so
+
+
+# --- ends -----------------------------------------------------------------------------------------------
+
+
+def test_eager_hands_on_the_piece_that_makes_a_call_whole_at_once():
+    passage = Passage("openai_chat", eager=True)
+    whole = Chat.call(0, "call_1", "shell", '{"a":1}')
+    assert passage.feed(whole) == whole
+
+
+def test_eager_hands_on_a_bad_end_behind_a_call_that_is_whole():
+    body = Chat.call(0, "call_1", "shell", '{"a":1}') + Chat.end("length")
+    assert handed("openai_chat", bytewise(body), eager=True)[0] == body
+    assert handed("openai_chat", bytewise(body))[0] == b""
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_an_error_in_a_line_goes_out_as_it_came_with_or_without_its_line_end(end: bytes):
+    line = b'{"model":"m","message":{"role":"assistant","content":"Hi"},"done":false}\n'
+    body = line + b'{"error":"no"}' + end
+    for chunks in ([body], bytewise(body)):
+        out, passage = handed("ollama", chunks)
+        assert (out, passage.failure) == (body, None)
+
+
+def test_what_is_held_may_reach_its_limit_and_pass_it_with_the_end():
+    more = Messages.text("x" * 500, 1)
+    limits = Limits(held=len(CLOSE) + len(more))
+    passage = Passage("anthropic", limits=limits)
+    assert passage.feed(OPEN) == OPEN
+    for chunk in (CLOSE, more):
+        assert passage.feed(chunk) == b""
+    assert passage.failure is None
+    assert passage.feed(Messages.end()) == CLOSE + more + Messages.end()
+    assert passage.failure is None
+
+
 # --- borders ------------------------------------------------------------------------------------------
 
 _lines = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"data: 1", b"\n\n"]), max_size=30)

@@ -144,6 +144,7 @@ TARGETS: dict[str, Target] = {
     "streamnorm/core/mend.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/providers/gemini/parser.py": Target(READING, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
+    "streamnorm/providers/gemini/spelling.py": Target(ALL, _wire("gemini")),
     "streamnorm/providers/cohere/parser.py": Target(
         READING, _wire("cohere", "tests/providers/test_cohere_v1.py")
     ),
@@ -193,6 +194,13 @@ TARGETS: dict[str, Target] = {
     "streamnorm/framing/aws.py": Target(
         ALL, ("tests/framing/test_aws.py", "tests/providers/test_enveloped.py", *FRAMING)
     ),
+    "streamnorm/passage.py": Target(ALL, ("tests/pipe/test_passage.py",)),
+    "streamnorm/history/settled.py": Target(
+        ALL, ("tests/history/test_settled.py", "tests/history/test_history.py")
+    ),
+    "streamnorm/encoding/pairs.py": Target(
+        ALL, ("tests/encoding/test_pairs.py", "tests/encoding/test_repair.py")
+    ),
     "streamnorm/agent/consent.py": Target(ALL, ("tests/agent/test_approval.py",)),
 }
 
@@ -216,6 +224,7 @@ _RESPONSES_PARSER = "streamnorm/providers/openai_responses/parser.py"
 _MISTRAL = "streamnorm/providers/mistral/parser.py"
 _TEXTS = "streamnorm/providers/openai_responses/texts.py"
 _PIPE = "streamnorm/normalizer.py"
+_PASSAGE = "streamnorm/passage.py"
 _CANONICAL = "streamnorm/text/canonical.py"
 _WRITTEN = "streamnorm/text/written.py"
 _SSE = "streamnorm/framing/sse.py"
@@ -239,6 +248,7 @@ _SOONER = "the same place, asked sooner"
 _ASKED = "asked in vain: no wire is inside of any other, and one that is known counts first"
 _ONE_MORE = "one more is as good"
 _TRIED = "the same number tried again: it is taken, and the next one is free: slower"
+_ITS_FRAME = "a failure in the wire's own words came in a frame, whose end is known"
 _SET_FIRST = "whoever reads it has set it before"
 _NO_HALVES = "without halves of characters joining changes nothing"
 
@@ -492,6 +502,28 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_AWS, "EventStream._told", "without: or self._known.get(heading)"): _SHORTCUT,
     (_AWS, "EventStream._learn", "never: len(self._known) < HEADINGS"): _SHORTCUT,
     (_AWS, "EventStream._learn", "boundary: len(self._known) < HEADINGS"): "one more is kept",
+    (_PASSAGE, "Passage.number", "always: self._borders is None"): (
+        "wires that number their frames send events"
+    ),
+    (_PASSAGE, "Passage.feed", "always: type(chunk) is not bytes"): _SAME_BYTES,
+    (_PASSAGE, "Passage.feed", "without: or chunk.endswith(_END)"): _SHORTCUT,
+    (_PASSAGE, "Passage.feed", "without: or chunk.endswith(_LONG_END)"): _SHORTCUT,
+    (_PASSAGE, "Passage.feed", "never: whole"): _SHORTCUT,
+    (_PASSAGE, "Passage.close", "without: and self._rest"): "nothing is heard of nothing",
+    (_PASSAGE, "Passage.close", "always: self._pipe.frames > frames"): _ITS_FRAME,
+    (_PASSAGE, "Passage.close", "boundary: self._pipe.frames > frames"): _ITS_FRAME,
+    (_PASSAGE, "Passage._up_to_last", "without: and self._tail"): _SHORTCUT,
+    (_PASSAGE, "Passage._up_to_last", "never: len(self._rest) == 1"): _SHORTCUT,
+    (_PASSAGE, "Passage._up_to_last", "always: self._rest"): _SHORTCUT,
+    (_PASSAGE, "Passage._up_to_last", "always: rest"): _SHORTCUT,
+    (_PASSAGE, "Passage._frame", "without: or not whole"): (
+        "the pipe reads no frame before it is whole"
+    ),
+    (_PASSAGE, "Passage._place", "never: behind is None"): _TYPES,
+    (_PASSAGE, "Passage._ended", "without: and end is not None"): _ITS_FRAME,
+    (_PASSAGE, "_not_to_be_run", "without: or ending.reason"): (
+        "an end without a word of its own is a normal one"
+    ),
     ("streamnorm/agent/consent.py", "matched", "never: not decisions"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and self._strays"): _SHORTCUT,
     (_CALLS, "Calls.open", "without: and id"): _TYPES,

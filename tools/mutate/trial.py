@@ -120,11 +120,12 @@ class Trials:
         gc.collect()
         gc.freeze()
         for file, mutants in self._mutants.items():
+            self._kills.clear()
+            self._near.clear()
+            mutants = self._try_who_caught(mutants, items, functions)
             for concerns in self._tests[file]:
                 if not mutants:
                     continue
-                self._kills.clear()
-                self._near.clear()
                 mine = {name: item for name, item in items.items() if concerns(name)}
                 runs = self._runs_of(mine, file, functions)
                 failing = [name for name, run in runs.items() if run.failed]
@@ -136,6 +137,24 @@ class Trials:
             else:
                 self._teller.judged(file)
         return True
+
+    def _try_who_caught(
+        self, mutants: list[Mutant], items: dict[str, pytest.Item], functions: Functions
+    ) -> list[Mutant]:
+        """Asks each mutant the test that caught it last; those that it does not catch now, out. So after
+        a change most take one test, and only tests that caught something are run on the code as it is."""
+        last = {mutant.key: self._memory.caught_by(mutant) for mutant in mutants}
+        concerns = self._tests[mutants[0].file] if mutants else ()
+        mine = {
+            name: items[name] for name in sorted(set(last.values()))
+            if name in items and any(concern(name) for concern in concerns)
+        }  # fmt: skip
+        runs = self._runs_of(mine, mutants[0].file, functions) if mine else {}
+        sound = {name: run for name, run in runs.items() if not run.failed}
+        asked = [mutant for mutant in mutants if last[mutant.key] in sound]
+        uncaught = self._try_all(asked, mine, sound, functions, only=last) if asked else []
+        keys = {mutant.key for mutant in uncaught}
+        return [m for m in mutants if m.key in keys or last[m.key] not in sound]
 
     def _runs_of(
         self, items: dict[str, pytest.Item], file: str, functions: Functions
@@ -160,9 +179,11 @@ class Trials:
         runs: dict[str, Run],
         functions: Functions,
         *,
-        last: bool,
+        last: bool = False,
+        only: dict[tuple[str, str, str], str] | None = None,
     ) -> list[Mutant]:
-        """Asks these tests; the mutants that none of them catches, if others are asked next, out."""
+        """Asks these tests; the mutants that none of them catches, if others are asked next, out.
+        ``only``: of each mutant this one."""
         uncaught: list[Mutant] = []
 
         def heard(outcome: Outcome) -> None:
@@ -172,12 +193,13 @@ class Trials:
             else:
                 uncaught.append(outcome.mutant)
 
+        gc.freeze()  # what no process looks for garbage in need not be copied for it
         waiting = list(reversed(mutants))
         open_: dict[int, tuple[Mutant, int, int]] = {}  # pipe -> mutant, process, tests
         while waiting or open_:
             while waiting and len(open_) < self._jobs:
                 mutant = waiting.pop()
-                chosen = self._chosen(mutant, runs)
+                chosen = self._chosen(mutant, runs) if only is None else [only[mutant.key]]
                 if not chosen:
                     heard(Outcome(mutant, "", 0))
                     continue
@@ -206,7 +228,9 @@ class Trials:
         its next one, and so on. An excuse is asked for some seconds only: is it needed still?"""
         last, near = self._memory.caught_by(mutant), self._near[mutant.function]
         known = {
-            name: -n / (runs[name].seconds + 0.01) for name, n in self._kills.most_common(KNOWN)
+            name: -n / (runs[name].seconds + 0.01)
+            for name, n in self._kills.most_common(KNOWN)
+            if name in runs
         }
         through = [n for n, run in runs.items() if not run.failed and _passes(mutant, run)]
         through.sort(key=lambda n: runs[n].seconds)
