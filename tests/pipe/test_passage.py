@@ -615,7 +615,10 @@ def test_a_listener_hears_only_what_there_is_to_hear():
 def test_a_short_body_that_is_no_stream_is_heard_at_its_end():
     _, passage = handed("anthropic", [b" "])
     assert passage.failure is not None
-    assert (passage.failure.reason, passage.failure.error[:22]) == ("protocol", "1 bytes and no event i")
+    assert (passage.failure.reason, passage.failure.error[:22]) == (
+        "protocol",
+        "1 bytes and no event i",
+    )
 
 
 @pytest.mark.parametrize("space", [0, 3, 78])
