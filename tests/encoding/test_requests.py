@@ -896,6 +896,18 @@ def test_a_field_of_gemini_in_both_spellings_is_read_once_and_told():
     assert request.prepare("gemini").body == said
 
 
+def test_a_field_of_gemini_that_only_looks_like_another_spelling_stays_as_it_is():
+    said = {"contents": [], "generationConfig": {"_seed": 5, "top_K": 2}}
+    assert read_request("gemini", said).options == RequestOptions(
+        native={"gemini": {"generationConfig": {"_seed": 5, "top_K": 2}}}
+    )
+
+
+def test_properties_of_gemini_that_are_no_object_are_read_as_any_other_field():
+    said = {"contents": [], "generationConfig": {"responseSchema": {"properties": ["a"]}}}
+    assert read_request("gemini", said).prepare("gemini").body == said
+
+
 def test_one_value_stands_for_a_list_of_one_on_gemini():
     said = read_request("gemini", {
         "systemInstruction": {"parts": {"text": "Be brief."}},

@@ -253,7 +253,7 @@ def test_a_result_without_a_call_is_told():
 def test_a_part_that_has_no_place_is_told():
     content = [
         {"type": "text", "text": "Look:"},
-        {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+        {"type": "hologram", "hologram": {"url": "https://x/y.holo"}},
     ]
     read = from_messages("openai_chat", [{"role": "user", "content": content}, "junk"])
     assert read.conversation.turns == [Turn("user", (Text("Look:"),))]
