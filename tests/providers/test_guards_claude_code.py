@@ -220,6 +220,27 @@ def test_copies_of_a_call_are_bounded():
     assert [len(held) for held in pipe._parser._copies.values()] == [3]
 
 
+def test_copies_of_calls_that_never_come_are_as_many_as_calls_may_be_and_as_long():
+    few = [assistant("msg_1", tool_use(f"t{n}", x=n)) for n in range(3)]
+    long = [assistant("msg_1", tool_use("t", x="y" * n)) for n in (4, 3)]
+    for limits, lines, name in (
+        (Limits(calls=3), few, None),
+        (Limits(calls=2), few, "calls"),
+        (Limits(arguments_total=23), long, None),
+        (Limits(arguments_total=22), long, "arguments_total"),
+    ):
+        pipe = Normalizer("claude_code", limits=limits)
+        events = [e for line in (start(), *lines) for e in pipe.feed_payload(line)]
+        assert getattr(events[-1], "code", None) == name
+
+
+def test_copies_that_differ_from_a_call_that_was_told_are_noted_once_each():
+    copies = [assistant("msg_1", tool_use("a", x=n)) for n in (1, 2, 2, 3)]
+    events, pipe = heard(*PIECES, STOP, *copies, STOP, DELTA, OVER, result("a"))
+    assert [(c.id, c.arguments) for c in calls_of(events)] == [("a", {"x": 1})]
+    assert (broken_of(events), pipe.notes["args.mismatch"]) == ([], 2)
+
+
 @pytest.mark.parametrize("message", [["odd"], {"content": ["odd"]}, {"content": [text("Psst.")]}])
 def test_what_a_user_says_between_pieces_ends_no_answer(message):
     events, _ = heard(*PIECES, {"type": "user", "message": message}, *ENDS)

@@ -42,6 +42,7 @@ from ...core.parser import (
 from ...events import Event, TextDelta
 from ...framing import Framer
 from ...framing.lines import Lines
+from ...limits import LimitReached
 from ...text.written import json_bytes
 from ..anthropic.parser import (
     CALLS,
@@ -193,6 +194,7 @@ class ClaudeCodeParser(AnthropicParser):
         self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
         # Id of a call -> its input, as whole messages state it.
         self._copies: dict[str, list[str]] = {}
+        self._copied = 0  # characters of them
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -319,20 +321,34 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
         """It waits for the end of the pieces, some of which may still come."""
-        id, limits = first_text(block.get("id")) or "", self.calls.limits
-        if 0 < len(id) <= limits.id and len(self._copies) < limits.calls:
-            copies = self._copies.setdefault(id, [])
-            if text not in copies and len(copies) < _COPIES:
-                copies.append(text)
+        id = first_text(block.get("id")) or ""
+        is_new = self._keep_copy(id, text)
         call = self.calls.by_id(0, id)
         if call is not None:  # else its pieces may come behind it
             self.calls.hear(call, out, name=first_text(block.get("name")))
-            if call.state >= State.CLOSED:
-                self._settle(call, out)
+            if is_new and call.state >= State.CLOSED:
+                self.calls.settle(call, text, out)
+
+    def _keep_copy(self, id: str, text: str) -> bool:
+        """Does it say anything that no copy of a call of this id has said?"""
+        limits = self.calls.limits
+        if not 0 < len(id) <= limits.id:
+            return False
+        copies = self._copies.setdefault(id, [])
+        if text in copies or len(copies) == _COPIES:
+            return False
+        copies.append(text)
+        self._copied += len(text)
+        if len(self._copies) > limits.calls:
+            raise LimitReached("calls", limits.calls)
+        if self._copied > limits.arguments_total:
+            raise LimitReached("arguments_total", limits.arguments_total)
+        return True
 
     def _settle(self, call: Call, out: Out) -> None:
-        """What whole messages state of the calls of this id, against its pieces: what differs comes last."""
-        copies = self._copies.get(call.wire_id or "", ())
+        """What whole messages state of the calls of this id, against its pieces: what differs comes last.
+        Once it is closed, each new copy is looked at as it comes."""
+        copies = self._copies.get(call.wire_id or "", []) if call.state < State.CLOSED else []
         if len(copies) > 1:
             copies = sorted(copies, key=lambda text: same_value(text, call.raw), reverse=True)
         for text in copies:
