@@ -7,7 +7,8 @@ the stream ends in any other way than its own, the wire's own error is the last 
 the frame on with which a call begins whose id its client cannot work with, the rest is told by us
 (``retelling``); for that what was sent is kept, up to a bound. A request goes on as it came, but for the
 model's name and for ids that the upstream knows by another; of an answer only the model's name is changed
-back, and only for clients that keep no thoughts of another model than they asked.
+back, and only for clients that keep no thoughts of another model than they asked. While frames are held,
+a client that hears nothing is told in its wire's own way that there is more to come.
 """
 
 from __future__ import annotations
@@ -164,9 +165,11 @@ class _Through:
         self._renames = case.is_renamed
 
     async def run(self) -> Failed | None:
+        self._client.alive = self._reassure
         try:
             await self._read()
         finally:
+            self._client.alive = None
             self._case.notes.update(self._passage.notes)
             if self._tape is not None:
                 ended = self._passage.ending is not None and self._passage.failure is None
@@ -252,6 +255,19 @@ class _Through:
         await self._client.start(self._response.status_code, headers)
         if data := b"".join(self._beginning):
             await self._client.write(data)
+
+    async def _reassure(self) -> None:
+        """Of what the upstream says its client hears nothing, as long as it is held. While nothing is,
+        the upstream's own keep-alives go through."""
+        if self._retelling is not None:
+            said = self._retelling.alive()
+        elif self._passage.holds and self._stopped is None:
+            said = self._case.server().keep_alive()
+        else:
+            return
+        if not self._client.started:
+            await self._begin()
+        await self._client.write(said)
 
     async def _end(self) -> Failed | None:
         passage, exchange = self._passage, self._case.exchange
