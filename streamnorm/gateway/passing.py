@@ -39,8 +39,8 @@ MOMENT, BEGINNING = 5.0, 64 * 1024
 KEPT = 4 * MIB  # bytes of what was sent that are kept, in case that the rest is to be told by us
 _BEFORE = (StreamStart, Usage, Failed)  # what may be told before the answer itself
 _TOO_LATE = "a call came under an id that its client cannot work with, too late to give it another"
-_NO_OBJECT = "the answer of the upstream is no whole JSON object"
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NO_ANSWER = "the answer of the upstream is no whole JSON object, nor a list of those"
+_ANSWER = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
 _BLANK = b"\n\n"  # the end of an event
 _LOST = (httpx.TransportError, httpx.StreamError, httpx.DecodingError, OSError)
 
@@ -66,7 +66,7 @@ class Passing:
             begin = await _begin_of(chunks)
             if isinstance(begin, Failed):
                 return begin
-            if begin.lstrip().startswith(b"{"):
+            if begin.lstrip().startswith((b"{", b"[")):
                 return await self._whole(response, begin, chunks)
             return await _Through(case, response, begin, chunks).run()
         finally:
@@ -86,10 +86,10 @@ class Passing:
         except _LOST as error:
             return lost(error)
         body = b"".join(said)
-        if not _is_object(body):
-            if _is_object(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
+        if not _is_answer(body):
+            if _is_answer(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
                 return await _Through(case, response, body, chunks).run()
-            return Failed("truncated", _NO_OBJECT, retryable=True)
+            return Failed("truncated", _NO_ANSWER, retryable=True)
         whole = Whole(case, body)
         if case.asked.stream:  # what counts, and the like, is none
             return await self._streamed(response, whole, body)
@@ -131,9 +131,9 @@ async def _begin_of(chunks: AsyncIterator[bytes]) -> bytes | Failed:
     return begin
 
 
-def _is_object(body: bytes) -> bool:
+def _is_answer(body: bytes) -> bool:
     try:
-        _OBJECT.decode(body)
+        _ANSWER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
