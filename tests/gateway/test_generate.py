@@ -92,6 +92,19 @@ def test_no_line_of_a_stream_is_one_that_its_sdk_takes_for_an_error():
     assert all(not line or line.startswith("data: ") for line in heard.text.split("\n"))
 
 
+@pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\n", "\v", "\x1c"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_character_that_its_sdk_takes_for_the_end_of_a_line_ends_none(char: str, stream: bool):
+    """So do the Gemini CLI and whoever reads lines with ``splitlines``."""
+    said = script(say(f"a{char}b"), call("get_weather", city=f"x{char}y"))
+    with between("anthropic", said) as (running, _):
+        heard = Generate(running.url, stream=stream).ask("Hello")
+        text = post(running.url, Generate.path, BODY).text
+    assert heard.text == f"a{char}b"
+    assert [call.arguments for call in heard.calls] == [{"city": f"x{char}y"}]
+    assert text.splitlines() == text.split("\n")[:-1]
+
+
 def test_functions_of_python_run_through_the_sdk_and_their_results_go_back():
     ran = []
 
