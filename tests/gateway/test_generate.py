@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 
 from streamnorm.gateway.upstreams import Upstreams
 from streamnorm.testing import call, finish, say, script, think
-from tests.gateway.kit import MODEL, Generate, between, gateway, genai, post, telling
+from tests.gateway.kit import (
+    MODEL,
+    Generate,
+    Heard,
+    between,
+    gateway,
+    genai,
+    post,
+    telling,
+)
 
 STREAM, AT_ONCE = "streamGenerateContent?alt=sse", "generateContent"
 BODY = Generate("").body()
@@ -90,6 +101,39 @@ def test_no_line_of_a_stream_is_one_that_its_sdk_takes_for_an_error():
     with between("anthropic", ANSWER) as (running, _):
         heard = post(running.url, Generate.path, BODY)
     assert all(not line or line.startswith("data: ") for line in heard.text.split("\n"))
+
+
+def told_by_gemini(*parts: dict[str, object], end: str = "STOP") -> list[bytes]:
+    said = {"content": {"role": "model", "parts": parts}, "finishReason": end, "index": 0}
+    return [b"data: %b\n\n" % json.dumps({"candidates": [said], "modelVersion": "g"}).encode()]
+
+
+def parts_of(heard: Heard) -> list[dict[str, object]]:
+    candidates = [payload["candidates"][0] for payload in heard.payloads]
+    return [part for candidate in candidates for part in candidate["content"]["parts"]]
+
+
+SIGNED = {"text": "", "thoughtSignature": "c2ln"}
+
+
+def test_a_signature_without_a_text_is_told_where_the_answer_is_told_anew():
+    told = telling("gemini", told_by_gemini({"text": "Hi"}, SIGNED))
+    with between("gemini", told, whole=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert parts_of(heard) == [{"text": "Hi"}, SIGNED, {"text": ""}]
+
+
+@pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\n", "\v", "\x1c"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_character_that_its_sdk_takes_for_the_end_of_a_line_ends_none(char: str, stream: bool):
+    """So do the Gemini CLI and whoever reads lines with ``splitlines``."""
+    said = script(say(f"a{char}b"), call("get_weather", city=f"x{char}y"))
+    with between("anthropic", said) as (running, _):
+        heard = Generate(running.url, stream=stream).ask("Hello")
+        text = post(running.url, Generate.path, BODY).text
+    assert heard.text == f"a{char}b"
+    assert [call.arguments for call in heard.calls] == [{"city": f"x{char}y"}]
+    assert text.splitlines() == text.split("\n")[:-1]
 
 
 def test_functions_of_python_run_through_the_sdk_and_their_results_go_back():

@@ -708,3 +708,68 @@ def test_frames_end_at_the_same_places_in_any_chunking(start: str):
             ends += [at + end for end in borders.ends(chunk)]
             at += len(chunk)
         assert ends == whole
+
+
+# --- several answers ------------------------------------------------------------------------------
+
+
+def _chat(number: int, delta: dict[str, Any], end: str | None = None) -> dict[str, Any]:
+    choice = {"index": number, "delta": delta, "finish_reason": end}
+    return {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+
+
+def _called(text: str) -> dict[str, Any]:
+    function = {"name": "f", "arguments": text}
+    return {"tool_calls": [{"index": 0, "id": f"call_{text}", "type": "function", "function": function}]}
+
+
+def _generated(number: int, parts: list[dict[str, Any]], end: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": parts}
+    return {"candidates": [{"index": number, "content": content, "finishReason": end}]}
+
+
+CALL = {"functionCall": {"name": "f", "args": {"a": 1}}}
+SEVERAL = {
+    "openai_chat": {
+        "whole": [_chat(0, _called('{"a":1}')), _chat(1, _called('{"a":2}')),
+                  _chat(1, {}, "length"), _chat(0, {}, "tool_calls")],
+        "cut": [_chat(0, _called('{"a":1}')), _chat(1, _called('{"a')),
+                _chat(0, {}, "tool_calls"), _chat(1, {}, "length")],
+    },
+    "gemini": {
+        "whole": [_generated(0, [CALL], "STOP"), _generated(1, [CALL], "MAX_TOKENS")],
+    },
+}  # fmt: skip
+FINE = {
+    "openai_chat": [_chat(0, _called('{"a":1}')), _chat(1, {"content": "Hi"}),
+                    _chat(0, {}, "tool_calls"), _chat(1, {}, "length")],
+    "gemini": [_generated(0, [CALL], "STOP"), _generated(1, [{"text": "Hi"}], "MAX_TOKENS")],
+}  # fmt: skip
+
+
+def _handed_on(wire: str, payloads: list[dict[str, Any]], **options: Any) -> tuple[Passage, bytes]:
+    passage = Passage(wire, **options)
+    said = b"".join(b"data: %b\n\n" % json_bytes(payload) for payload in payloads)
+    return passage, passage.feed(said) + passage.close()
+
+
+@pytest.mark.parametrize(("wire", "case"), [(w, case) for w, cases in SEVERAL.items() for case in cases])
+def test_of_several_answers_each_must_end_well_that_calls_something(wire: str, case: str):
+    passage, heard = _handed_on(wire, SEVERAL[wire][case])
+    assert passage.failure is not None
+    assert passage.failure.code == "length"
+    assert b'"f"' not in heard
+
+
+@pytest.mark.parametrize("wire", SEVERAL)
+def test_an_answer_without_a_call_may_end_at_its_limit_beside_one_with(wire: str):
+    passage, heard = _handed_on(wire, FINE[wire])
+    assert passage.failure is None
+    assert b'"f"' in heard
+
+
+@pytest.mark.parametrize("wire", SEVERAL)
+def test_eager_hands_on_what_is_whole_in_any_of_several_answers(wire: str):
+    passage, heard = _handed_on(wire, SEVERAL[wire]["whole"], eager=True)
+    assert passage.failure is None
+    assert heard.count(b'"f"') == 2
