@@ -168,6 +168,8 @@ class Calls:
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
+        # How many fragments each open call had when a word for the end came.
+        self._at_the_word: dict[int, int] = {}
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._given_up: dict[str | Place, str] = {}  # names of those that are void, by ``_key``
         self._told = 0  # characters of the calls that are over
@@ -325,10 +327,12 @@ class Calls:
             call.objects = len(fragments)  # one, unless it came too late
             return None
         size = self._size(call)
-        if size == len(text) and call.raw == text:
+        if size == len(text) and call.raw == text and not self.closes:
             return self._scribe.note("args.repeated", call_id=call.id)
         if not call.objects:
             return self.taint(call, "an object came between the fragments of its arguments")
+        if self.closes:  # nobody was seen to say them so where calls have a closing mark
+            return self.taint(call, "its arguments came as two objects")
         inner = text.strip()[1:-1].strip()
         if not inner:
             return None
@@ -409,6 +413,11 @@ class Calls:
         self.close(call, out)
         return call
 
+    def give(self, call: Call, text: str, out: Out) -> None:
+        """No fragment followed its start, which said all of its text: that was in time."""
+        self.append(call, text, out)
+        self._at_the_word.pop(call.ordinal, None)
+
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
         TABLE["close", call.state](self, call, "", out)
@@ -451,6 +460,10 @@ class Calls:
     def deny(self, call: Call, reason: BrokenReason, why: str) -> None:
         """The wire says that this call is not all there; what is said of it later may take it back."""
         call.denied = reason, why
+
+    def hear_word(self) -> None:
+        """The word for the end came, and the end itself is still to come: no text belongs between them."""
+        self._at_the_word = self.sizes()
 
     def announce_end(self, out: Out, reason: FinishReason, choice: int | None = None) -> None:
         """A word for the end came: whole objects cannot go on. More may still come for the rest."""
@@ -945,8 +958,7 @@ class Calls:
         if empty and self.lost:
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
-        # One object behind which another came is not all of it: a third may have come.
-        odd = empty or call.kind.key is not None or call.objects > 1
+        odd = empty or call.kind.key is not None or self._is_late(call)
         odd = odd or (self.lost and not call.stated)
         odd = odd or (call.minted and call.wire_id is not None)  # under the id of another
         if not closed and self.closes and odd:
@@ -957,6 +969,11 @@ class Calls:
         if not closed and reason not in enough and (self.closes or reason is not None):
             return _cut(reason, f"the wire closes no call by itself, {_how(reason)}")
         return None
+
+    def _is_late(self, call: Call) -> bool:
+        """Did a part of its text come after a word for the end?"""
+        size = self._at_the_word.get(call.ordinal)
+        return size not in (None, len(call.fragments)) and not call.stated
 
     def _arguments(self, call: Call) -> Any:
         """The arguments as a dict, ``NOTHING`` for no text, or what is wrong with them."""

@@ -1015,15 +1015,56 @@ def test_an_empty_object_in_place_of_text_is_a_placeholder_for_its_pieces():
     assert (told(desk), desk.last().arguments) == ([("a", "whole")], {"a": 1})
 
 
+@pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize(
-    ("objects", "fate"), [((WHOLE,), "whole"), ((WHOLE, '{"b":2}'), "truncated")]
+    ("objects", "fate"),
+    [((WHOLE,), "whole"), ((WHOLE, '{"b":2}'), "conflict"), ((WHOLE, WHOLE), "conflict")],
 )
-def test_without_its_closing_mark_one_object_may_be_all_and_two_may_not(objects, fate):
+def test_where_calls_are_closed_one_object_may_be_all_and_two_may_not(objects, fate, closed: bool):
     desk, call = opened()
     for text in objects:
         desk.merge_object(call, text)
+    if closed:
+        desk.close(call)
     desk.end_turn("stop")
     assert told(desk) == [("a", fate)]
+
+
+# --- text behind the word for the end -------------------------------------------------------------
+
+
+def test_without_its_closing_mark_a_call_is_not_whole_if_a_part_of_it_came_behind_the_word_for_the_end():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "truncated")]
+
+
+def test_with_its_closing_mark_it_is_whole_whenever_its_text_came():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.close(call)
+    assert told(desk) == [("a", "whole")]
+
+
+def test_the_last_word_for_the_end_counts():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.calls.hear_word()
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "whole")]
+
+
+@pytest.mark.parametrize("say", ["give", "settle"])
+def test_what_a_start_gave_or_a_copy_states_behind_the_word_for_the_end_is_in_time(say: str):
+    desk, call = opened()
+    desk.calls.hear_word()
+    getattr(desk.calls, say)(call, WHOLE, desk.out)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "whole")]
 
 
 @pytest.mark.parametrize("closed", ['{"b":2}', "[1]"])

@@ -38,6 +38,8 @@ def reason(word: Any = "tool_use") -> Payload:
 
 
 END: Payload = {"type": "message_stop"}
+BEGIN: Payload = {"type": "message_start", "message": {"id": "m", "content": []}}
+RESULT = {"type": "tool_result", "tool_use_id": "A", "content": "x"}
 
 
 def chat(*entries: Any, finish: Any = None, **more: Any) -> Payload:
@@ -178,7 +180,7 @@ def told_event(event: Payload, agent: Any = None) -> Payload:
 
 
 def result_line(id: str = "A") -> Payload:
-    block = {"type": "tool_result", "tool_use_id": id, "content": "x"}
+    block = {**RESULT, "tool_use_id": id}
     return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
 
 
@@ -246,6 +248,59 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "anthropic: a call that was told, two more beginnings, and the call once more": (
+        "anthropic",
+        (BEGIN, start(), delta(WHOLE), stop(), BEGIN, BEGIN, start(), delta(WHOLE), stop(), reason(), END)),
+    "anthropic: the start of one call and a fragment of another have become one": (
+        "anthropic",
+        (start(), delta('{"n":1'), {**start(1, "rob", "B"), "delta": {"type": "input_json_delta",  # type: ignore[dict-item]
+         "partial_json": "0"}}, delta("}"), stop(), reason(), END)),
+    **{
+        f"{wire}: a search that began with a query and is done without one, number {number}": (
+            wire,
+            (*numbered({0: CREATED, 1: item("added", "web_search_call", action={"query": "q"})}),
+             event("web_search_call.in_progress", sequence_number=[2]),
+             *numbered({number: item("done", "web_search_call", status="completed"), number + 1: over()})))
+        for wire in ("openai_responses", "azure_foundry") for number in (3, 5)
+    },
+    **{
+        f"{wire}: a call is done and listed under the item of a stray piece": (
+            wire,
+            (CREATED, {**function("added", "", id="it_0"), "output_index": None},  # type: ignore[dict-item]
+             event("function_call_arguments.delta", delta=WHOLE),
+             {**function("done", WHOLE, status="completed"), "output_index": None},  # type: ignore[dict-item]
+             over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay", "arguments": WHOLE,
+                   "status": "completed"})))
+        for wire in ("openai_responses", "azure_foundry")
+    },
+    **{
+        f"bedrock: an object as arguments, and {second} behind it": (
+            "bedrock",
+            (use(), *(bedrock("contentBlockDelta", delta={"toolUse": {"input": said}})
+                      for said in ({"text": "x"}, second)),
+             bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA))
+        for second in ({"text": "x"}, {"n": 1})
+    },
+    "bedrock: a part of a call behind the word for the end, and no stop": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": '{"n":'}}), aws_stop("tool_use"),
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": "1}"}}), METADATA)),
+    "claude code: a part of a call behind the end of another answer, and then its copy": (
+        "claude_code",
+        (told_event(start()), told_event(delta('{"to":')), told_event(reason()), told_event(delta('"me"}')),
+         told_event(END), said_line(tool_use(input={"to": "me"}), id="m2"))),
+    "claude code: the result of an agent's call is said twice in one line": (
+        "claude_code",
+        (said_line({"type": "text", "text": "x"}, agent="A"),
+         {"type": "user", "message": {"content": [RESULT, RESULT]}, "parent_tool_use_id": None})),
+    "interactions: a stop without its place, and another text in the final interaction": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+         {"event_type": "step.stop", "$": 0}, stated_finally({"to": None}))),
+    "interactions: a fragment that says its kind twice, and another text in the final interaction": (
+        "gemini_interactions",
+        (step_start(), b'data: {"event_type":"step.delta","index":0,"delta":{"type":null,"type":'
+         b'"arguments_delta","arguments":"{\\"n\\":1}"}}\n\n', step("stop"), stated_finally({"m": 1}))),
     "responses: a copy that is an object, behind pieces of which one is lost": (
         "openai_responses",
         (CREATED, item("added", "mcp_call", name="pay", arguments=""),

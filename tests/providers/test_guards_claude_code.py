@@ -389,3 +389,10 @@ def test_an_agent_is_over_with_its_result_or_when_that_is_said():
     assert lane_of(below, {**told, "subtype": "task_started"}) == [("outside", None)]
     unnamed = {**told, "tool_use_id": None, "parent_tool_use_id": "toolu_2"}
     assert lane_of(assistant("m"), unnamed) == [("outside", "toolu_2")]
+
+
+def test_an_agent_is_over_once_however_often_its_result_is_said():
+    twice = result("toolu_1")
+    twice["message"]["content"] *= 2
+    over = [("hear", "toolu_1"), ("end", "toolu_1")]
+    assert lane_of(assistant("m", agent="toolu_1"), twice) == [("outside", None), *over]

@@ -241,6 +241,7 @@ _LANES = (
 )
 _ANOTHER = "the response that ended has another id than the one that began"
 _ELSEWHERE = "it was not done, and may be one that was told under another id"
+_NONE = ("", "{}")  # no input
 _UNKNOWN: Any = object()  # the next piece is looked at, whatever its number
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
@@ -827,6 +828,8 @@ class ResponsesParser(Parser):
         text = input_of(tool, item, raw)
         if text is None and (not call.fragments or is_illegible(tool, item)):
             self.calls.taint(call, "its input could not be read, or is where its type has none")
+        if text in _NONE and not call.fragments and call.given not in _NONE:
+            self.calls.taint(call, "its beginning said an input, and its end says none")
         if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
             text = ""  # no word of the wire, and something was lost
         self._restate(call, id, text or "", out)

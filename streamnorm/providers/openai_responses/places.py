@@ -169,7 +169,7 @@ class Places:
             elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             holder = self._by_item.get((type_, item_id or ""))
-            taken = other and holder is not None and bool(holder.name)
+            taken = other and holder not in (None, call) and bool(holder.name)
             unheard = not adding and call.state < State.CLOSED and not call.fragments
             if not (taken if final else elsewhere and other and not unheard):
                 return call

@@ -32,12 +32,12 @@ def read(body: bytes) -> Reading:
         if kind == "contentBlockStart":
             hear_start(blocks, place, said.get("start"))
             if carries_text(said.get("delta")):
-                blocks.lost(place)
+                blocks.lost(None)
         elif kind == "contentBlockDelta":
             hear_delta(blocks, place, said.get("delta"))
         elif kind == "contentBlockStop":
             if carries_text(said.get("delta")):
-                blocks.lost(place)
+                blocks.lost(None)
             blocks.stop(place)
         elif kind == "messageStop":
             reason = text_in(said.get("stopReason"))

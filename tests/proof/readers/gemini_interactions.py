@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.proof.frames import sse
+from tests.proof.frames import Twice, sse
 from tests.proof.readers.anthropic import kind_of
 from tests.proof.readers.places import Places, rough_place
 from tests.proof.readers.said import (
@@ -45,18 +45,28 @@ def read(body: bytes) -> Reading:
             steps.lost(rough_place(payload))
             continue
         place = place_in(said.get("index"))
+        if says_twice(said):
+            doubt(steps, place)
         if kind == "step.start":
             started = True
             # without a step it begins nothing: a payload that cannot be read, and names a place
             if isinstance(said.get("step"), dict):
                 steps.start(place, call_in(said["step"]))
-            if not isinstance(said.get("step"), dict) or carries_text(said.get("delta")):
+            if not isinstance(said.get("step"), dict):
                 steps.lost(place)
+            elif carries_text(
+                said.get("delta")
+            ):  # two have become one: the place is of one of them
+                steps.lost(None)
         elif kind == "step.delta":
             hear_delta(steps, place, said.get("delta"))
         elif kind == "step.stop":
-            if carries_text(said.get("delta")) or text_in(said.get("status")) in FAILING | KNOWN:
+            if carries_text(said.get("delta")):
+                steps.lost(None)
+            if text_in(said.get("status")) in FAILING | KNOWN:
                 steps.lost(place)
+            if place is None:
+                doubt(steps, None)
             steps.stop(place)
         elif kind == "error":
             status = "failed"
@@ -79,6 +89,19 @@ def read(body: bytes) -> Reading:
     elif status:
         steps.end("normal" if status in NORMAL else "length" if status in KNOWN else "other")
     return steps.reading
+
+
+def says_twice(said: Any) -> bool:
+    """A field, and differently."""
+    if isinstance(said, dict):
+        return bool(isinstance(said, Twice) and said.differs) or any(map(says_twice, said.values()))
+    return isinstance(said, list) and any(map(says_twice, said))
+
+
+def doubt(steps: Places, place: int | None) -> None:
+    """Whoever takes this for a loss may believe the final interaction, where the two differ."""
+    for call in steps.all:
+        call.doubted |= place is None or steps.at.get(place) is call
 
 
 def call_in(step: Any) -> Open | None:
@@ -147,8 +170,11 @@ def compared(steps: Places, listed: Any) -> None:
     for call in steps.all if listed else ():
         if call.id not in said:
             call.tainted = True
-        elif not call.state.get("told"):
-            call.name = call.name or said[call.id].name
+            continue
+        call.name = call.name or said[call.id].name
+        if call.doubted and call.name and (stated := stated_by(said[call.id])):
+            steps.reading.also.append(call.heard(stated))
+        if not call.state.get("told"):
             copied(steps, call, said[call.id])
     for number, (id, copy) in enumerate(said.items()):
         if id not in heard and heard <= set(said):
@@ -156,11 +182,16 @@ def compared(steps: Places, listed: Any) -> None:
             steps.stop(10**9 + number)
 
 
+def stated_by(copy: Open) -> dict[str, Any] | None:
+    """The arguments that a step of the final interaction states."""
+    stated = arguments_of(copy, copy.text) if copy.text else copy.given
+    return stated if sound_object(stated) else None
+
+
 def copied(steps: Places, call: Open, copy: Open) -> None:
     """The copy counts, unless it says something else than a text of which nothing can be missing."""
-    stated, held = arguments_of(copy, copy.text), arguments_of(call, call.text)
-    stated = stated if copy.text else copy.given if sound_object(copy.given) else None
-    held = held if call.text else call.given
+    stated = stated_by(copy)
+    held = arguments_of(call, call.text) if call.text else call.given
     if not stated:
         return
     differs = json.dumps(held, sort_keys=True) != json.dumps(stated, sort_keys=True)
