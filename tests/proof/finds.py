@@ -264,6 +264,12 @@ FINDS: dict[str, Find] = {
         for wire in ("openai_responses", "azure_foundry") for number in (3, 5)
     },
     **{
+        f"{wire}: a search that has the id of another call, and is said again": (
+            wire, (CREATED, *(item(kind, "web_search_call", call_id="B", action={"query": "q"}, status="completed")
+                              for kind in ("added", "done", "added", "done")), over()))
+        for wire in ("openai_responses", "azure_foundry")
+    },
+    **{
         f"{wire}: a call is done and listed under the item of a stray piece": (
             wire,
             (CREATED, {**function("added", "", id="it_0"), "output_index": None},  # type: ignore[dict-item]

@@ -1174,3 +1174,10 @@ def test_a_call_that_is_done_under_another_item_id_is_told_once_though_the_final
     stray = piece(ONE, output_index=0, item_id="fb")
     told = ends(R.added(fc("fa", "a"), None), stray, R.done(done, None), R.completed(done))
     assert [call for call in told if isinstance(call[2], dict)] == [("a", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize("call_id", ["b", None])
+def test_a_search_that_was_told_and_is_said_again_is_one_whatever_other_id_it_has(call_id: Any):
+    item = {"type": "web_search_call", "id": "ws", "call_id": call_id, "action": {"query": "q"}}
+    said = [R.added(item), R.done({**item, "status": "completed"})]
+    assert ends(*said, *said, OVER) == [("ws", "web_search", {"query": "q"})]
