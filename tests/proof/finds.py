@@ -295,6 +295,14 @@ FINDS: dict[str, Find] = {
         "claude_code",
         (told_event(start()), told_event(delta('{"to":')), told_event(reason()), told_event(delta('"me"}')),
          told_event(END), said_line(tool_use(input={"to": "me"}), id="m2"))),
+    "claude code: the copy of a call, and another that begins under its id": (
+        "claude_code",
+        (told_event(delta("}")), said_line(tool_use(input={"to": "me"})),
+         told_event(start(1, "run")), told_event(stop(1)))),
+    "interactions: a call that begins behind the end, and another text in the final interaction": (
+        "gemini_interactions",
+        (interaction("requires_action"), step_start(),
+         step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), stated_finally({"to": None}))),
     "claude code: the result of an agent's call is said twice in one line": (
         "claude_code",
         (said_line({"type": "text", "text": "x"}, agent="A"),

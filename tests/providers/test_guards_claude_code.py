@@ -396,3 +396,12 @@ def test_an_agent_is_over_once_however_often_its_result_is_said():
     twice["message"]["content"] *= 2
     over = [("hear", "toolu_1"), ("end", "toolu_1")]
     assert lane_of(assistant("m", agent="toolu_1"), twice) == [("outside", None), *over]
+
+
+def test_the_copy_of_a_call_of_another_name_is_none_of_a_call_that_begins_under_its_id_later():
+    copy = assistant("m", tool_use("a", x=1) | {"name": "other"})
+    events, _ = heard(start("m"), copy, opened("a"), STOP, DELTA, OVER)
+    assert ([c.id for c in calls_of(events)], [b.reason for b in broken_of(events)]) == (
+        [],
+        ["conflict"],
+    )

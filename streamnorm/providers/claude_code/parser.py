@@ -191,8 +191,8 @@ class ClaudeCodeParser(AnthropicParser):
         self._next = 0  # the index of the next whole block
         self._answered: set[str] = set()
         self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
-        # Id of a call -> its input, as whole messages state it.
-        self._copies: dict[str, list[str]] = {}
+        # Id of a call -> its name and its input, as whole messages state them.
+        self._copies: dict[str, list[tuple[str | None, str]]] = {}
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -320,13 +320,14 @@ class ClaudeCodeParser(AnthropicParser):
     def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
         """It waits for the end of the pieces, some of which may still come."""
         id, limits = first_text(block.get("id")) or "", self.calls.limits
+        copy = first_text(block.get("name")), text
         if 0 < len(id) <= limits.id and len(self._copies) < limits.calls:
             copies = self._copies.setdefault(id, [])
-            if text not in copies and len(copies) < _COPIES:
-                copies.append(text)
+            if copy not in copies and len(copies) < _COPIES:
+                copies.append(copy)
         call = self.calls.by_id(0, id)
         if call is not None:  # else its pieces may come behind it
-            self.calls.hear(call, out, name=first_text(block.get("name")))
+            self.calls.hear(call, out, name=copy[0])
             if call.state >= State.CLOSED:
                 self._settle(call, out)
 
@@ -334,8 +335,9 @@ class ClaudeCodeParser(AnthropicParser):
         """What whole messages state of the calls of this id, against its pieces: what differs comes last."""
         copies = self._copies.get(call.wire_id or "", ())
         if len(copies) > 1:
-            copies = sorted(copies, key=lambda text: same_value(text, call.raw), reverse=True)
-        for text in copies:
+            copies = sorted(copies, key=lambda copy: same_value(copy[1], call.raw), reverse=True)
+        for name, text in copies:
+            self.calls.hear(call, out, name=name)
             self.calls.settle(call, text, out)
 
     def _block_stop(self, p: BlockStop, out: Out) -> None:

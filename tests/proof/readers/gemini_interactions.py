@@ -52,6 +52,8 @@ def read(body: bytes) -> Reading:
             # without a step it begins nothing: a payload that cannot be read, and names a place
             if isinstance(said.get("step"), dict):
                 steps.start(place, call_in(said["step"]))
+                if status and place is not None:  # behind the end of the turn
+                    doubt(steps, place)
             if not isinstance(said.get("step"), dict):
                 steps.lost(place)
             elif carries_text(
@@ -65,8 +67,8 @@ def read(body: bytes) -> Reading:
                 steps.lost(None)
             if text_in(said.get("status")) in FAILING | KNOWN:
                 steps.lost(place)
-            if place is None:
-                doubt(steps, None)
+            if place is None or status:
+                doubt(steps, place)
             steps.stop(place)
         elif kind == "error":
             status = "failed"
