@@ -299,6 +299,21 @@ FINDS: dict[str, Find] = {
         "claude_code",
         (told_event(delta("}")), said_line(tool_use(input={"to": "me"})),
          told_event(start(1, "run")), told_event(stop(1)))),
+    **{
+        f"interactions: {what}, and another text in the final interaction": (
+            "gemini_interactions",
+            (*before, step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+             *behind, stated_finally({"to": None})))
+        for what, before, behind in (
+            ("an empty piece before its call",
+             (step("delta", delta={"type": "arguments_delta", "arguments": ""}),), ()),
+            ("a text in the place of a call", (), (step("delta", delta={"type": "text", "text": "x"}),)))
+    },
+    "bedrock: calls that do not say their place": (
+        "bedrock",
+        (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),
+         bedrock("contentBlockDelta", None, delta={"toolUse": {"input": WHOLE}}),
+         bedrock("contentBlockStop", None), aws_stop("tool_use"), METADATA)),
     "interactions: a call that begins behind the end, and another text in the final interaction": (
         "gemini_interactions",
         (interaction("requires_action"), step_start(),

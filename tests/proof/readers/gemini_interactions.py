@@ -33,8 +33,16 @@ OTHER = {"text", "text_annotation_delta", "thought_summary", "thought_signature"
 GOING_ON = {"", "in_progress", "queued"}
 
 
+class Steps(Places):
+    """The calls of one interaction."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strays: set[int | None] = set()  # places of pieces that came before any call did
+
+
 def read(body: bytes) -> Reading:
-    steps, status, started = Places(), "", False
+    steps, status, started = Steps(), "", False
     for payload in sse(body):
         said, kind = payload.value, kind_of(payload, "event_type")
         if payload.word:
@@ -52,8 +60,8 @@ def read(body: bytes) -> Reading:
             # without a step it begins nothing: a payload that cannot be read, and names a place
             if isinstance(said.get("step"), dict):
                 steps.start(place, call_in(said["step"]))
-                if status and place is not None:  # behind the end of the turn
-                    doubt(steps, place)
+                if place is not None and (status or place in steps.strays):
+                    doubt(steps, place)  # behind the end of the turn, or behind a piece of it
             if not isinstance(said.get("step"), dict):
                 steps.lost(place)
             elif carries_text(
@@ -100,7 +108,7 @@ def says_twice(said: Any) -> bool:
     return isinstance(said, list) and any(map(says_twice, said))
 
 
-def doubt(steps: Places, place: int | None) -> None:
+def doubt(steps: Steps, place: int | None) -> None:
     """Whoever takes this for a loss may believe the final interaction, where the two differ."""
     for call in steps.all:
         call.doubted |= place is None or steps.at.get(place) is call
@@ -125,7 +133,7 @@ def carries_text(delta: Any) -> bool:
     return isinstance(delta, str) or (isinstance(delta, dict) and "arguments" in delta)
 
 
-def hear_delta(steps: Places, place: int | None, delta: Any) -> None:
+def hear_delta(steps: Steps, place: int | None, delta: Any) -> None:
     kind = text_in(delta.get("type")) if isinstance(delta, dict) else ""
     call = steps.at.get(place) if place is not None else None
     if kind == "arguments_delta" or kind in CALLS:
@@ -138,8 +146,13 @@ def hear_delta(steps: Places, place: int | None, delta: Any) -> None:
             whole(steps, place, call, said)
         elif said is not None or kind == "arguments_delta":
             steps.fragment(place, said)
+            if call is None:  # nobody's, or of one that begins only now
+                doubt(steps, None)
+                steps.strays.add(place)
     elif kind not in OTHER or "arguments" in delta:
         steps.lost(place)
+    else:  # something else in the place of a call
+        doubt(steps, place)
 
 
 def is_of_another(call: Open, kind: str, delta: dict[str, Any]) -> bool:
@@ -148,7 +161,7 @@ def is_of_another(call: Open, kind: str, delta: dict[str, Any]) -> bool:
     return (kind in CALLS and kind != call.kind) or bool(id and call.id and id != call.id)
 
 
-def whole(steps: Places, place: int | None, call: Open | None, said: dict[str, Any]) -> None:
+def whole(steps: Steps, place: int | None, call: Open | None, said: dict[str, Any]) -> None:
     """A delta with all arguments at once; an empty object says nothing."""
     if said and call is not None and not call.closed and not call.text and sound_object(said):
         call.fragments.append(json.dumps(said))
@@ -156,13 +169,13 @@ def whole(steps: Places, place: int | None, call: Open | None, said: dict[str, A
         steps.fragment(place, None)
 
 
-def restated(steps: Places, listed: Any) -> None:
+def restated(steps: Steps, listed: Any) -> None:
     for index, step in enumerate(listed if isinstance(listed, list) else ()):
         steps.start(index, call_in(step))
         steps.stop(index)
 
 
-def compared(steps: Places, listed: Any) -> None:
+def compared(steps: Steps, listed: Any) -> None:
     """The final interaction says the calls that were heard again, and perhaps one that was not."""
     copies = [
         call for step in (listed if isinstance(listed, list) else ()) if (call := call_in(step))
@@ -190,7 +203,7 @@ def stated_by(copy: Open) -> dict[str, Any] | None:
     return stated if sound_object(stated) else None
 
 
-def copied(steps: Places, call: Open, copy: Open) -> None:
+def copied(steps: Steps, call: Open, copy: Open) -> None:
     """The copy counts, unless it says something else than a text of which nothing can be missing."""
     stated = stated_by(copy)
     held = arguments_of(call, call.text) if call.text else call.given
