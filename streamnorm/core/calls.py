@@ -201,8 +201,10 @@ class Calls:
         self, out: Out, kind: Kind = FUNCTION, *, choice: int = 0, id: str | None = None,
         field: str | None = None, name: str | None = None, inferred: bool = False, seen: Any = None,
         source: IdSource | None = None, place: Any = None, agent: str | None = None,
+        instead: Call | None = None,
     ) -> Call:  # fmt: skip
-        """A new call was heard of. It starts as soon as it can be named and identified."""
+        """A new call was heard of. It starts as soon as it can be named and identified. ``instead``: the
+        one whose place it takes."""
         if len(self.all) >= self.limits.calls:
             raise LimitReached("calls", self.limits.calls)
         if len(self._open) >= self.limits.open_calls:
@@ -221,6 +223,8 @@ class Calls:
         self.all.append(call)
         self._open[call.ordinal] = call
         self.hear(call, out, id=id, field=field, name=name, source=source)
+        if instead is not None and id and call.wire_id is None:
+            self.taint(call, "its id cannot be read: it may be the call whose place it takes")
         return call
 
     def hear(
@@ -947,6 +951,10 @@ class Calls:
         name = self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
         return bool(name) and name != call.name
 
+    def _was_given_up(self, call: Call) -> bool:
+        """Was it, under its id? Where nothing closes it, what it says now may not be all."""
+        return not self.closes and _key(call.choice, call.wire_id or "") in self._given_up
+
     def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
         """What speaks against a call at the end of its turn; None: all evidence is there."""
         if not call.name:
@@ -955,7 +963,7 @@ class Calls:
             return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
         closed = call.state is CLOSED
         empty = not any(map(str.strip, call.fragments))  # usually the first one says it
-        if empty and self.lost:
+        if empty and (self.lost or self._was_given_up(call)):
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
         odd = empty or call.kind.key is not None or self._is_late(call)

@@ -1410,3 +1410,38 @@ def test_a_told_call_that_begins_again_has_the_text_of_its_copy_only():
     assert not desk.calls.has_text(call)
     desk.append(call, WHOLE)
     assert desk.calls.has_text(call)
+
+
+# --- calls that may be others ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("id", "taken", "fate"),
+    [(HIGH, True, "conflict"), (HIGH, False, "whole"), (None, True, "whole"), ("b", True, "whole")],
+)
+def test_a_call_whose_id_cannot_be_read_may_be_the_one_whose_place_it_takes(id, taken, fate):
+    desk = mended()
+    held = desk.open(id="a", name="f")
+    desk.append(held, WHOLE)
+    desk.close(held)
+    call = desk.open(id=id, name="f", instead=held if taken else None)
+    desk.append(call, WHOLE)
+    desk.close(call)
+    desk.end_turn("stop")
+    assert [fate for _, fate in told(desk)] == ["whole", fate]
+
+
+@pytest.mark.parametrize(("closes", "text", "fate"), [
+    (False, "", "conflict"), (False, WHOLE, "whole"), (True, "", "whole"), (True, WHOLE, "whole"),
+])  # fmt: skip
+def test_a_call_that_was_given_up_and_begins_again_without_any_text(closes, text, fate):
+    """Where nothing closes it, that may not be all of it."""
+    desk = Desk(closes=closes)
+    desk.calls.void(desk.open(id="a", name="f"), desk.out)
+    call = desk.open(id="a", name="f")
+    if text:
+        desk.append(call, text)
+    if closes:
+        desk.close(call)
+    desk.end_turn("stop")
+    assert [fate for _, fate in told(desk)] == ["conflict", fate]

@@ -309,6 +309,36 @@ FINDS: dict[str, Find] = {
              (step("delta", delta={"type": "arguments_delta", "arguments": ""}),), ()),
             ("a text in the place of a call", (), (step("delta", delta={"type": "text", "text": "x"}),)))
     },
+    **{
+        f"{wire}: a call whose id cannot be read, and the same once more": (wire, (*call, *call, *end))
+        for wire, call, end in (
+            ("anthropic", (start(id=HALF), delta(WHOLE), stop()), (reason(), END)),
+            ("cohere", (cohere_start(WHOLE, id=HALF), cohere("end")), (cohere_end("TOOL_CALL"),)),
+            ("gemini_interactions",
+             (step_start(id=HALF), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+              step("stop")), (interaction("requires_action"),)),
+            ("bedrock",
+             ({**use(), "start": {"toolUse": {"toolUseId": HALF, "name": "pay"}}},
+              bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}), bedrock("contentBlockStop")),
+             (aws_stop("tool_use"), METADATA)),
+            ("mistral_conversations",
+             (conversed("tool.execution.started", id=HALF, name="web_search", arguments=WHOLE),
+              conversed("tool.execution.done", id=HALF, name="web_search")), (RESPONSE_OVER,)))
+    },
+    **{
+        f"{wire}: a call without arguments, another in its place, and the first once more": (
+            wire, (chat(named()), chat(named(id="B", name="rob")), chat(named()), chat(finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "dashscope: a call without arguments, another in its place, and the first once more": (
+        "dashscope",
+        (generated(named(None)), generated(named(None, id="B", name="rob")),
+         generated(named(None), finish="tool_calls"))),
+    "claude code: a copy whose message is a list, and another text in the pieces": (
+        "claude_code",
+        (told_event(start()), told_event(delta('{"to":true}')),
+         {"type": "assistant", "message": [[tool_use(input={"to": 1})]], "parent_tool_use_id": None},
+         told_event(stop()))),
     "bedrock: calls that do not say their place": (
         "bedrock",
         (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),

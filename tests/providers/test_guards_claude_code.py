@@ -405,3 +405,9 @@ def test_the_copy_of_a_call_of_another_name_is_none_of_a_call_that_begins_under_
         [],
         ["conflict"],
     )
+
+
+@pytest.mark.parametrize("odd", [[1], "x", 5])
+def test_a_copy_that_cannot_be_read_makes_the_open_calls_doubtful(odd: Any):
+    events, _ = heard(start("m"), opened("a"), assistant("m") | {"message": odd}, STOP, DELTA, OVER)
+    assert [b.reason for b in broken_of(events)] == ["conflict"]

@@ -428,7 +428,7 @@ class AnthropicParser(Parser):
             return self._give(held, given, raw)
         call = self.calls.open(
             out, self._kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
-            place=(index,),
+            place=(index,), instead=held,
         )  # fmt: skip
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
         call.echo = echo or None

@@ -271,6 +271,8 @@ class ClaudeCodeParser(AnthropicParser):
             return None
         said, _ = self.sound(p.message)
         message = said if isinstance(said, dict) else {}
+        if message is not said:
+            self.calls.taint_open("a message could not be read")
         self._refused(p, message)
         id = _id_of(message)
         if self._is_next(id):

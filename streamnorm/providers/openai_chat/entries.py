@@ -374,11 +374,8 @@ class Choice:
         call = self._calls.open(
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
+            instead=held,
         )  # fmt: skip
-        if held is not None and it.id and call.wire_id is None:
-            self._calls.taint(
-                call, "its id cannot be read: it may be the call whose place it takes"
-            )
         late = self.reason is not None and self.reason != "other"  # which may stand on every chunk
         if late:
             self._calls.taint(call, BEGUN_LATE)
