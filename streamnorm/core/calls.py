@@ -165,6 +165,9 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         # The last characters of a piece that may make a text whole, where that is to be known.
         self.last = ""
+        self.both_ways = (
+            False  # the payload that is being read says arguments as text and as objects
+        )
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
@@ -281,6 +284,11 @@ class Calls:
                 self._ripen_if_whole(call)
         else:
             TABLE["append", call.state](self, call, text, out)
+
+    def ask_whether_text(self, call: Call) -> None:
+        """More text comes for it. Was it an object, where it cannot be told which ones were?"""
+        if self.both_ways and call.fragments:
+            self.taint(call, "its arguments may have come as text and as an object")
 
     def settle(self, call: Call, text: str, out: Out) -> None:
         """The wire's own copy of the whole argument text."""

@@ -277,7 +277,8 @@ class Parser:
         try:
             payload = self._evened(data, event)
             were = self.scribe.counts["args.object"] > objects
-            self.even_objects = were and not self._says_arguments_as_text(data)
+            self.calls.both_ways = were and self._says_arguments_as_text(data)
+            self.even_objects = were and not self.calls.both_ways
         except even.Uneven as uneven:
             return self._unheard(self._plain(data), data, str(uneven), out)
         if not self.means(payload):
@@ -290,7 +291,7 @@ class Parser:
             else:
                 self.KINDS[type(payload)](self, payload, out)
         finally:
-            self.even_objects = False
+            self.even_objects = self.calls.both_ways = False
 
     def _hear_in_doubt(self, payload: Any, data: bytes, out: Out) -> None:
         """Something of it was left aside or replaced: what it says of calls cannot be all."""

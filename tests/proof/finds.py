@@ -339,6 +339,12 @@ FINDS: dict[str, Find] = {
         (told_event(start()), told_event(delta('{"to":true}')),
          {"type": "assistant", "message": [[tool_use(input={"to": 1})]], "parent_tool_use_id": None},
          told_event(stop()))),
+    **{
+        f"{wire}: one chunk says the arguments of a call as text, and as an object": (
+            wire, ({"choices": [{"index": 0, "delta": {"tool_calls": [named(said)]}, "finish_reason": "tool_calls"}
+                                for said in ("{}", {"to": "me"})]}, DONE))
+        for wire in ("openai_chat", "mistral")
+    },
     "bedrock: calls that do not say their place": (
         "bedrock",
         (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),

@@ -202,6 +202,7 @@ class Choice:
             if objects:
                 self._calls.merge_object(call, it.text, out)
             else:
+                self._calls.ask_whether_text(call)
                 self._calls.extend(call, it.text, out)
 
     def _ask_name(self, call: Call, name: str, id: str | None) -> None:
