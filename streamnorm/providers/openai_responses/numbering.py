@@ -71,7 +71,7 @@ class Numbers:
         alone, does not deny it."""
         due = self._due()
         alone = self._looks == 1 and due == self._next
-        return due - 1 if due and (self._counts_up or alone) and not self._silent else None
+        return due - 1 if due and (self._counts_up or alone) else None
 
     def _due(self) -> int | None:
         between = self._unnumbered + len(self._pieces) - self._pieces_before
