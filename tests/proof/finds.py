@@ -345,6 +345,23 @@ FINDS: dict[str, Find] = {
                                 for said in ("{}", {"to": "me"})]}, DONE))
         for wire in ("openai_chat", "mistral")
     },
+    **{
+        f"{wire}: an item that is {said!r} in the place of a call": (
+            wire,
+            (CREATED, function("added", ""), event("function_call_arguments.done", arguments="{}"),
+             {"type": f"response.output_item.{kind}", "output_index": 0, "item": said}, over()))
+        for wire in ("openai_responses", "azure_foundry") for kind in ("added", "done")
+        for said in (["it_1", "function_call"], 5, {"id": "it_1"})
+    },
+    "chat: the id of a text tool that comes behind its end": (
+        "openai_chat",
+        (chat(custom("x", type="custom")), chat(finish="stop"), chat(custom("", type="custom", id="A")), DONE)),
+    "conversations: an execution that is over and is said again, and one that broke": (
+        "mistral_conversations",
+        (entry_piece(WHOLE), *(conversed(f"tool.execution.{kind}", id=id, name="web_search",
+                               **({} if kind == "done" else {"arguments": said}))
+         for id, first in (("e2", '{"q":'), ("e3", '{"q"'))
+         for kind, said in (("started", first), ("delta", "1}"), ("done", "")) * 2), RESPONSE_OVER)),
     "bedrock: calls that do not say their place": (
         "bedrock",
         (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),

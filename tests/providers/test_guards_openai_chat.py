@@ -784,3 +784,21 @@ def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_wh
     events, _ = heard("mistral", body)
     assert fate(events)[0] == [{"n": 1}]
     assert [e.payload for e in events if e.kind == "unrecognized"] == passed_on
+
+
+@pytest.mark.parametrize(
+    ("index", "word", "ids"),
+    [
+        ({"index": 0}, None, ["b"]),
+        ({"index": 0}, "stop", []),
+        ({}, None, ["b"]),
+        ({}, "stop", ["?", "b"]),
+    ],
+)
+def test_an_id_that_comes_late_is_of_the_call_before_it_but_not_behind_its_end(index, word, ids):
+    first = {"type": "custom", "custom": {"name": "run", "input": "x" if index else ""}, **index}
+    second = {"type": "custom", "id": "b", "custom": {"name": "run", "input": ""}, **index}
+    body = Chat.delta({"tool_calls": [first]}) + (Chat.end(word) if word else b"")
+    body = body.removesuffix(DONE) + Chat.delta({"tool_calls": [second]}) + Chat.end("stop")
+    told = [id for id, *_ in calls(run("openai_chat", [body]))]
+    assert ["?" if id.startswith("syn_") else id for id in told] == ids

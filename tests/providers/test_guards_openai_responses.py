@@ -1181,3 +1181,23 @@ def test_a_search_that_was_told_and_is_said_again_is_one_whatever_other_id_it_ha
     item = {"type": "web_search_call", "id": "ws", "call_id": call_id, "action": {"query": "q"}}
     said = [R.added(item), R.done({**item, "status": "completed"})]
     assert ends(*said, *said, OVER) == [("ws", "web_search", {"query": "q"})]
+
+
+# --- items that cannot be read --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["output_item.added", "output_item.done"])
+@pytest.mark.parametrize("odd", [["fa", "function_call"], 5, {"id": "fa"}, {"id": "fa", "type": 7}])
+@pytest.mark.parametrize(
+    ("place", "fates"),
+    [
+        ({"output_index": 0}, ["conflict", {"n": 2}]),
+        ({"output_index": 1}, ["truncated", {"n": 2}]),
+        ({"output_index": 9}, [{"n": 1}, {"n": 2}]),
+        ({}, ["conflict", {"n": 2}]),
+    ],
+)
+def test_an_item_that_cannot_be_read_may_be_the_call_in_its_place(kind, odd, place, fates):
+    pieces = [piece(ONE, output_index=0), piece(TWO, output_index=1)]
+    told = ends(A, B, *pieces, R.say(kind, item=odd, **place), B_DONE, OVER)
+    assert [fate for *_, fate in sorted(told, key=lambda call: call[0])] == fates

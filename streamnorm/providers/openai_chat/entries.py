@@ -281,7 +281,8 @@ class Choice:
         self._scribe.note("call.index_missing")
         if it.id is not None:
             known = self._calls.by_id(self.number, it.id)
-            return known or _unnamed_yet(self.last, it)
+            ended = self.last is not None and self.is_over(self.last)
+            return known or (None if ended else _unnamed_yet(self.last, it))
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
@@ -354,8 +355,8 @@ class Choice:
             return known
         if it.id is None or it.id == held.wire_id:
             return None if it.id is None and _begins(self._calls, held, it) else held
-        if held.wire_id is None:
-            return None if _begins(self._calls, held, it) else held
+        if held.wire_id is None:  # its id came late, but not behind its end
+            return None if self.is_over(held) or _begins(self._calls, held, it) else held
         return None if it.name or (_starts_object(it.text) and self._calls.is_whole(held)) else held
 
     def _open(self, entry: Entry | FullEntry, it: Said, out: Out) -> Call:
