@@ -156,7 +156,9 @@ class Calls:
 
     def __init__(self, scribe: Scribe, mint: Mint, limits: Limits) -> None:
         self.all: list[Call] = []
-        self.called: set[int] = set()  # the choices that call something of the client's
+        self.called: set[int] = set()  # the choices of which a call of the client's was told
+        self._callers: set[int] = set()  # … or begun, of the first ``_looked`` calls
+        self._looked = 0
         # Tell a start as soon as id and name are known; a wire that may send its names in pieces
         # waits for the first fragment.
         self.eager = True
@@ -165,9 +167,14 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         # The last characters of a piece that may make a text whole, where that is to be known.
         self.last = ""
+        self.both_ways = (
+            False  # the payload that is being read says arguments as text and as objects
+        )
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
+        # How many fragments each open call had when a word for the end came.
+        self._at_the_word: dict[int, int] = {}
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._given_up: dict[str | Place, str] = {}  # names of those that are void, by ``_key``
         self._told = 0  # characters of the calls that are over
@@ -199,8 +206,10 @@ class Calls:
         self, out: Out, kind: Kind = FUNCTION, *, choice: int = 0, id: str | None = None,
         field: str | None = None, name: str | None = None, inferred: bool = False, seen: Any = None,
         source: IdSource | None = None, place: Any = None, agent: str | None = None,
+        instead: Call | None = None,
     ) -> Call:  # fmt: skip
-        """A new call was heard of. It starts as soon as it can be named and identified."""
+        """A new call was heard of. It starts as soon as it can be named and identified. ``instead``: the
+        one whose place it takes."""
         if len(self.all) >= self.limits.calls:
             raise LimitReached("calls", self.limits.calls)
         if len(self._open) >= self.limits.open_calls:
@@ -219,6 +228,8 @@ class Calls:
         self.all.append(call)
         self._open[call.ordinal] = call
         self.hear(call, out, id=id, field=field, name=name, source=source)
+        if instead is not None and id and call.wire_id is None:
+            self.taint(call, "its id cannot be read: it may be the call whose place it takes")
         return call
 
     def hear(
@@ -276,6 +287,11 @@ class Calls:
         else:
             TABLE["append", call.state](self, call, text, out)
 
+    def ask_whether_text(self, call: Call) -> None:
+        """More text comes for it. Was it an object, where it cannot be told which ones were?"""
+        if self.both_ways and call.fragments:
+            self.taint(call, "its arguments may have come as text and as an object")
+
     def settle(self, call: Call, text: str, out: Out) -> None:
         """The wire's own copy of the whole argument text."""
         if not self.marks.eager:  # what closes it is still to come
@@ -325,10 +341,12 @@ class Calls:
             call.objects = len(fragments)  # one, unless it came too late
             return None
         size = self._size(call)
-        if size == len(text) and call.raw == text:
+        if size == len(text) and call.raw == text and not self.closes:
             return self._scribe.note("args.repeated", call_id=call.id)
         if not call.objects:
             return self.taint(call, "an object came between the fragments of its arguments")
+        if self.closes:  # nobody was seen to say them so where calls have a closing mark
+            return self.taint(call, "its arguments came as two objects")
         inner = text.strip()[1:-1].strip()
         if not inner:
             return None
@@ -409,6 +427,11 @@ class Calls:
         self.close(call, out)
         return call
 
+    def give(self, call: Call, text: str, out: Out) -> None:
+        """No fragment followed its start, which said all of its text: that was in time."""
+        self.append(call, text, out)
+        self._at_the_word.pop(call.ordinal, None)
+
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
         TABLE["close", call.state](self, call, "", out)
@@ -452,6 +475,10 @@ class Calls:
         """The wire says that this call is not all there; what is said of it later may take it back."""
         call.denied = reason, why
 
+    def hear_word(self) -> None:
+        """The word for the end came, and the end itself is still to come: no text belongs between them."""
+        self._at_the_word = self.sizes()
+
     def announce_end(self, out: Out, reason: FinishReason, choice: int | None = None) -> None:
         """A word for the end came: whole objects cannot go on. More may still come for the rest."""
         self._doubt_for_the_nameless(choice)
@@ -462,14 +489,25 @@ class Calls:
 
     def end_turn(self, out: Out, reason: FinishReason | None, choice: int | None = None) -> None:
         """The turn ended: every call of it counts now, or never. None: it did not say how."""
-        if choice is not None and reason is not None and reason not in NORMAL:
-            made = (call for call in self.all if call.choice == choice)
-            if any(call.kind.runs_on == "client" for call in made):
-                self.marks.odd_end = reason
+        if (
+            choice is not None
+            and reason is not None
+            and reason not in NORMAL
+            and self._calls(choice)
+        ):
+            self.marks.odd_end = reason
         self._doubt_for_the_nameless(choice)
         self._doubt_the_empty(choice)
         for call in self.unfinished(choice):
             TABLE["end", call.state](self, call, reason, out)
+
+    def _calls(self, choice: int) -> bool:
+        """Was a call of the client's begun there? Each call is looked at once, however often this is asked."""
+        self._callers.update(
+            c.choice for c in self.all[self._looked :] if c.kind.runs_on == "client"
+        )
+        self._looked = len(self.all)
+        return choice in self._callers
 
     def end(self, call: Call, reason: FinishReason, out: Out) -> None:
         """This one counts now, or never: the wire says so before the turn has ended."""
@@ -938,6 +976,10 @@ class Calls:
         name = self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
         return bool(name) and name != call.name
 
+    def _was_given_up(self, call: Call) -> bool:
+        """Was it, under its id? Where nothing closes it, what it says now may not be all."""
+        return not self.closes and _key(call.choice, call.wire_id or "") in self._given_up
+
     def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
         """What speaks against a call at the end of its turn; None: all evidence is there."""
         if not call.name:
@@ -946,11 +988,10 @@ class Calls:
             return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
         closed = call.state is CLOSED
         empty = not any(map(str.strip, call.fragments))  # usually the first one says it
-        if empty and self.lost:
+        if empty and (self.lost or self._was_given_up(call)):
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
-        # One object behind which another came is not all of it: a third may have come.
-        odd = empty or call.kind.key is not None or call.objects > 1
+        odd = empty or call.kind.key is not None or self._is_late(call)
         odd = odd or (self.lost and not call.stated)
         odd = odd or (call.minted and call.wire_id is not None)  # under the id of another
         if not closed and self.closes and odd:
@@ -961,6 +1002,11 @@ class Calls:
         if not closed and reason not in enough and (self.closes or reason is not None):
             return _cut(reason, f"the wire closes no call by itself, {_how(reason)}")
         return None
+
+    def _is_late(self, call: Call) -> bool:
+        """Did a part of its text come after a word for the end?"""
+        size = self._at_the_word.get(call.ordinal)
+        return size not in (None, len(call.fragments)) and not call.stated
 
     def _arguments(self, call: Call) -> Any:
         """The arguments as a dict, ``NOTHING`` for no text, or what is wrong with them."""

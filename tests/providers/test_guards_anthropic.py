@@ -9,6 +9,7 @@ import pytest
 from streamnorm.events import BrokenToolCall, Failed
 from tests.conftest import sse, text_of, traced
 from tests.providers.test_evidence_wires import (
+    A_BEGIN,
     A_CLOSE,
     WHOLE,
     a_delta,
@@ -199,3 +200,12 @@ def test_a_call_is_broken_and_no_more_by_such_characters_in_its_start(input: byt
 def test_a_text_where_a_name_leads_to_the_text_of_a_call_was_moved_there(value, told):
     pieces = a_delta(WHOLE[:3]), {"type": "ping", "delta": value}, a_delta(WHOLE[3:])
     assert calls_in(heard(a_start(), *pieces, a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+def test_a_call_that_was_told_and_is_said_again_in_a_later_answer_is_the_same_call():
+    """However many answers were begun in between."""
+    call = (a_start(), a_delta(WHOLE), a_stop())
+    for begun in (1, 2, 3):
+        assert calls_in(heard(A_BEGIN, *call, *[A_BEGIN] * begun, *call, *A_CLOSE)) == [
+            ("pay", WHOLE)
+        ]

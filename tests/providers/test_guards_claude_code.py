@@ -226,8 +226,8 @@ def test_copies_of_calls_that_never_come_are_as_many_as_calls_may_be_and_as_long
     for limits, lines, name in (
         (Limits(calls=3), few, None),
         (Limits(calls=2), few, "calls"),
-        (Limits(arguments_total=23), long, None),
-        (Limits(arguments_total=22), long, "arguments_total"),
+        (Limits(arguments_total=31), long, None),
+        (Limits(arguments_total=30), long, "arguments_total"),
     ):
         pipe = Normalizer("claude_code", limits=limits)
         events = [e for line in (start(), *lines) for e in pipe.feed_payload(line)]
@@ -410,3 +410,25 @@ def test_an_agent_is_over_with_its_result_or_when_that_is_said():
     assert lane_of(below, {**told, "subtype": "task_started"}) == [("outside", None)]
     unnamed = {**told, "tool_use_id": None, "parent_tool_use_id": "toolu_2"}
     assert lane_of(assistant("m"), unnamed) == [("outside", "toolu_2")]
+
+
+def test_an_agent_is_over_once_however_often_its_result_is_said():
+    twice = result("toolu_1")
+    twice["message"]["content"] *= 2
+    over = [("hear", "toolu_1"), ("end", "toolu_1")]
+    assert lane_of(assistant("m", agent="toolu_1"), twice) == [("outside", None), *over]
+
+
+def test_the_copy_of_a_call_of_another_name_is_none_of_a_call_that_begins_under_its_id_later():
+    copy = assistant("m", tool_use("a", x=1) | {"name": "other"})
+    events, _ = heard(start("m"), copy, opened("a"), STOP, DELTA, OVER)
+    assert ([c.id for c in calls_of(events)], [b.reason for b in broken_of(events)]) == (
+        [],
+        ["conflict"],
+    )
+
+
+@pytest.mark.parametrize("odd", [[1], "x", 5])
+def test_a_copy_that_cannot_be_read_makes_the_open_calls_doubtful(odd: Any):
+    events, _ = heard(start("m"), opened("a"), assistant("m") | {"message": odd}, STOP, DELTA, OVER)
+    assert [b.reason for b in broken_of(events)] == ["conflict"]

@@ -359,8 +359,10 @@ def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fat
     ("texts", "fates"),
     [
         (({"n": 1}, {"m": 2}), [{"n": 1, "m": 2}]),
-        ((PAY, {"m": 2}), ["invalid_json"]),
-        (({"n": 1}, '{"m":2}'), ["invalid_json"]),
+        ((PAY, {"m": 2}), ["conflict"]),
+        (({"n": 1}, '{"m":2}'), ["conflict"]),
+        (("{}", {"m": 2}), ["conflict"]),
+        (("", {"m": 2}), [{"m": 2}]),
     ],
 )
 def test_only_where_all_arguments_of_a_payload_are_objects_they_add_up(provider, texts, fates):
@@ -370,6 +372,19 @@ def test_only_where_all_arguments_of_a_payload_are_objects_they_add_up(provider,
     if provider == "dashscope":
         body = sse({"output": {"choices": [{"message": said, "finish_reason": "tool_calls"}]}})
     assert fate(run(provider, [body]))[0] == fates
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_of_one_chunk_text_and_an_object_are_the_arguments_of_two_calls_and_of_none_alone(
+    old: bool,
+):
+    if old:
+        said = [{"function_call": {"name": "pay", "arguments": t}} for t in ("{}", {"m": 2})]
+        parts = [{"index": 0, "delta": delta, "finish_reason": "stop"} for delta in said]
+        assert fate(run("openai_chat", [sse({"choices": parts}) + DONE]))[0] == ["conflict"]
+    other = {"index": 1, "id": "b", "function": {"name": "pay", "arguments": {"m": 2}}}
+    body = Chat.delta({"tool_calls": [CALL, other]}, "tool_calls") + DONE
+    assert fate(run("openai_chat", [body]))[0] == [{"n": 1}, {"m": 2}]
 
 
 @pytest.mark.parametrize("rare", [{}, RARE])
@@ -769,3 +784,21 @@ def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_wh
     events, _ = heard("mistral", body)
     assert fate(events)[0] == [{"n": 1}]
     assert [e.payload for e in events if e.kind == "unrecognized"] == passed_on
+
+
+@pytest.mark.parametrize(
+    ("index", "word", "ids"),
+    [
+        ({"index": 0}, None, ["b"]),
+        ({"index": 0}, "stop", []),
+        ({}, None, ["b"]),
+        ({}, "stop", ["?", "b"]),
+    ],
+)
+def test_an_id_that_comes_late_is_of_the_call_before_it_but_not_behind_its_end(index, word, ids):
+    first = {"type": "custom", "custom": {"name": "run", "input": "x" if index else ""}, **index}
+    second = {"type": "custom", "id": "b", "custom": {"name": "run", "input": ""}, **index}
+    body = Chat.delta({"tool_calls": [first]}) + (Chat.end(word) if word else b"")
+    body = body.removesuffix(DONE) + Chat.delta({"tool_calls": [second]}) + Chat.end("stop")
+    told = [id for id, *_ in calls(run("openai_chat", [body]))]
+    assert ["?" if id.startswith("syn_") else id for id in told] == ids

@@ -1126,3 +1126,78 @@ def test_of_a_call_that_was_cut_off_the_input_that_came_as_it_was_added_is_what_
 ):
     broken = [e for e in told(*map(R.added, items)) if isinstance(e, BrokenToolCall)]
     assert [(e.reason, e.raw) for e in broken] == [("truncated", raw)]
+
+
+# --- a number that is none ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("last", "fate"), [(3, {"n": 1}), (4, {"n": 1}), (2, "conflict"), (5, "conflict")]
+)
+def test_an_event_without_a_number_may_have_been_counted_or_not_and_hides_no_hole(last, fate):
+    status = {"type": "response.web_search_call.searching", "item_id": "ws_9"}
+    call = fc("fa", "a")
+    events = (
+        {"type": "response.created", "sequence_number": 0, "response": {"id": "r"}},
+        {"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": call},
+        {**status, "sequence_number": 2},
+        {**status, "sequence_number": [3]},
+        {"type": "response.output_item.done", "sequence_number": last, "output_index": 0,
+         "item": {**call, "arguments": ""}},
+        {"type": "response.output_item.done", "output_index": 0, "item": {**call, "arguments": ONE}},
+    )  # fmt: skip
+    told = heard("openai_responses", b"".join(map(sse, events[:4])) + sse(events[4]) + OVER)[0]
+    assert fate_of(told) == ({} if fate == {"n": 1} else fate)
+
+
+def fate_of(events: list[Event]) -> Any:
+    (call,) = [e for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    return call.arguments if isinstance(call, ToolCall) else call.reason
+
+
+# --- an input that only the beginning says --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("began", "told"),
+    [({"query": "q"}, "conflict"), ({}, {}), (None, {})],
+)
+def test_an_item_that_began_with_an_input_and_is_done_without_one_is_not_empty(began, told):
+    item = {"type": "web_search_call", "id": "ws", "status": "completed"}
+    assert ends(R.added({**item, "action": began}), R.done(item), OVER) == [
+        ("ws", "web_search", told)
+    ]
+
+
+def test_a_call_that_is_done_under_another_item_id_is_told_once_though_the_final_response_says_it():
+    done = fc("fb", "a", arguments=ONE, status="completed")
+    stray = piece(ONE, output_index=0, item_id="fb")
+    told = ends(R.added(fc("fa", "a"), None), stray, R.done(done, None), R.completed(done))
+    assert [call for call in told if isinstance(call[2], dict)] == [("a", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize("call_id", ["b", None])
+def test_a_search_that_was_told_and_is_said_again_is_one_whatever_other_id_it_has(call_id: Any):
+    item = {"type": "web_search_call", "id": "ws", "call_id": call_id, "action": {"query": "q"}}
+    said = [R.added(item), R.done({**item, "status": "completed"})]
+    assert ends(*said, *said, OVER) == [("ws", "web_search", {"query": "q"})]
+
+
+# --- items that cannot be read --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["output_item.added", "output_item.done"])
+@pytest.mark.parametrize("odd", [["fa", "function_call"], 5, {"id": "fa"}, {"id": "fa", "type": 7}])
+@pytest.mark.parametrize(
+    ("place", "fates"),
+    [
+        ({"output_index": 0}, ["conflict", {"n": 2}]),
+        ({"output_index": 1}, ["truncated", {"n": 2}]),
+        ({"output_index": 9}, [{"n": 1}, {"n": 2}]),
+        ({}, ["conflict", {"n": 2}]),
+    ],
+)
+def test_an_item_that_cannot_be_read_may_be_the_call_in_its_place(kind, odd, place, fates):
+    pieces = [piece(ONE, output_index=0), piece(TWO, output_index=1)]
+    told = ends(A, B, *pieces, R.say(kind, item=odd, **place), B_DONE, OVER)
+    assert [fate for *_, fate in sorted(told, key=lambda call: call[0])] == fates

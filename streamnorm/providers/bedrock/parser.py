@@ -496,8 +496,9 @@ class BedrockParser(Parser):
             self.scribe.note("call.index_reused", index=index)
         kind = CALLS.get(said.type, SERVER_TOOL)  # never run at home what another may run
         call = self.calls.open(
-            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=(index,)
-        )
+            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=(index,),
+            instead=held,
+        )  # fmt: skip
         if index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._tools[index] = call
         if self.reason is not None:

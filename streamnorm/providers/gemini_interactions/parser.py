@@ -441,7 +441,7 @@ class InteractionsParser(Parser):
             self.scribe.note("call.index_reused", index=index)
         call = self.calls.open(
             out, CALLS[step.type], id=step.id, field="step.id", name=_name(step), seen=_said(step),
-            place=index,
+            place=index, instead=held,
         )  # fmt: skip
         self._calls[index] = call
         if index < 0:

@@ -202,6 +202,7 @@ class Choice:
             if objects:
                 self._calls.merge_object(call, it.text, out)
             else:
+                self._calls.ask_whether_text(call)
                 self._calls.extend(call, it.text, out)
 
     def _ask_name(self, call: Call, name: str, id: str | None) -> None:
@@ -280,7 +281,8 @@ class Choice:
         self._scribe.note("call.index_missing")
         if it.id is not None:
             known = self._calls.by_id(self.number, it.id)
-            return known or _unnamed_yet(self.last, it)
+            ended = self.last is not None and self.is_over(self.last)
+            return known or (None if ended else _unnamed_yet(self.last, it))
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
@@ -353,8 +355,8 @@ class Choice:
             return known
         if it.id is None or it.id == held.wire_id:
             return None if it.id is None and _begins(self._calls, held, it) else held
-        if held.wire_id is None:
-            return None if _begins(self._calls, held, it) else held
+        if held.wire_id is None:  # its id came late, but not behind its end
+            return None if self.is_over(held) or _begins(self._calls, held, it) else held
         return None if it.name or (_starts_object(it.text) and self._calls.is_whole(held)) else held
 
     def _open(self, entry: Entry | FullEntry, it: Said, out: Out) -> Call:
@@ -374,11 +376,8 @@ class Choice:
         call = self._calls.open(
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
+            instead=held,
         )  # fmt: skip
-        if held is not None and it.id and call.wire_id is None:
-            self._calls.taint(
-                call, "its id cannot be read: it may be the call whose place it takes"
-            )
         late = self.reason is not None and self.reason != "other"  # which may stand on every chunk
         if late:
             self._calls.taint(call, BEGUN_LATE)

@@ -241,6 +241,7 @@ _LANES = (
 )
 _ANOTHER = "the response that ended has another id than the one that began"
 _ELSEWHERE = "it was not done, and may be one that was told under another id"
+_NONE = ("", "{}")  # no input
 _UNKNOWN: Any = object()  # the next piece is looked at, whatever its number
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
@@ -753,7 +754,7 @@ class ResponsesParser(Parser):
             self._call_added(tool, item, raw, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
-        elif isinstance(item, dict):
+        elif self._is_item(item, p.output_index):
             self._places.house(id_of(item), p.output_index)
             self._told_in(item).house(p.output_index)
         self.calls.lossy = ""
@@ -790,6 +791,15 @@ class ResponsesParser(Parser):
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
 
+    def _is_item(self, item: Any, index: int | None) -> bool:
+        """Does it say of what type it is? One that does not may be the call in its place, or any."""
+        if isinstance(item, dict) and isinstance(item.get("type"), str):
+            return True
+        there = self.calls.unfinished()
+        for call in there if index is None else self._places.named(index, "", self.TOOLS):
+            self.calls.taint(call, "an item came in its place that cannot be read")
+        return False
+
     def _tool_of(self, item: Any) -> Tool | None:
         return self.TOOLS.get(str(item.get("type"))) if isinstance(item, dict) else None
 
@@ -806,6 +816,7 @@ class ResponsesParser(Parser):
         tool = self._tool_of(item)
         self._speak_of(p, item)
         if tool is None:
+            self._is_item(item, p.output_index)
             texts = self._told_in(item if isinstance(item, dict) else {})
             self._other_item(item, self._home_of(id_of(item), p.output_index, texts), out)
         elif "call" in tool.role:
@@ -827,6 +838,8 @@ class ResponsesParser(Parser):
         text = input_of(tool, item, raw)
         if text is None and (not call.fragments or is_illegible(tool, item)):
             self.calls.taint(call, "its input could not be read, or is where its type has none")
+        if text in _NONE and not call.fragments and call.given not in _NONE:
+            self.calls.taint(call, "its beginning said an input, and its end says none")
         if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
             text = ""  # no word of the wire, and something was lost
         self._restate(call, id, text or "", out)
