@@ -43,7 +43,7 @@ ENDS: dict[str, tuple[str, str]] = {
     "a half beside a character of every private block": (BAD, BAD),
     "halves": (CUT, CUT),
     "halves in arguments": (END, END),
-    "choices without an end": (CUT, CUT),
+    "choices without an end": (LIMIT, CUT),
     "candidates without an end": (CUT, CUT),
     "a number with many digits": (END, LIMIT),
     "a number with a large exponent": (END, LIMIT),
