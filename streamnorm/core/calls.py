@@ -476,9 +476,9 @@ class Calls:
 
     def _doubt_for_the_nameless(self, choice: int | None) -> None:
         """Text of a call that was never named is text that no call claims."""
-        for call in self.unfinished(choice):
-            if call.fragments and (call.orphan or not call.name):
-                self.taint_open("arguments came that belong to no call we know", call.choice)
+        bare = [c for c in self.unfinished(choice) if c.fragments and (c.orphan or not c.name)]
+        for where in dict.fromkeys(call.choice for call in bare):
+            self.taint_open("arguments came that belong to no call we know", where)
 
     def _doubt_the_empty(self, choice: int | None) -> None:
         """Text behind the whole object of one call is another's, perhaps that of one that has none."""
