@@ -129,6 +129,9 @@ class Call(msgspec.Struct, eq=False, gc=False):
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     retold: Copy | None = None  # it was told, and is said once more in its place
     contradictions: int = 0
+    misheard: int = 0  # copies in doubtful payloads that said something else
+    # Its fragments when a copy said its value in a shorter text, and that: the next is compared with it.
+    short: tuple[int, str] = (0, "")
     latches: tuple[int, ...] = ()  # how much was held whenever a snapshot was assumed
     judged: str | None = None  # its text when it was closed, if that was no object
     balance: Balance | None = None  # whether its text may be whole, once somebody has asked
@@ -331,7 +334,7 @@ class Calls:
         """Forget the fragments for this text; nothing is told, what was told stays told."""
         held = call.fragments if call.retold is None else call.retold.fragments
         held[:] = [text] if text else []
-        call.counted, call.balance, call.reach = (0, 0), None, None
+        call.counted, call.balance, call.reach, call.short = (0, 0), None, None, (0, "")
 
     def merge_object(self, call: Call, text: str, out: Out) -> None:
         """One more object of arguments for the same call: keys are added, never lost."""
@@ -515,9 +518,9 @@ class Calls:
 
     def _doubt_for_the_nameless(self, choice: int | None) -> None:
         """Text of a call that was never named is text that no call claims."""
-        for call in self.unfinished(choice):
-            if call.fragments and (call.orphan or not call.name):
-                self.taint_open("arguments came that belong to no call we know", call.choice)
+        bare = [c for c in self.unfinished(choice) if c.fragments and (c.orphan or not c.name)]
+        for where in dict.fromkeys(call.choice for call in bare):
+            self.taint_open("arguments came that belong to no call we know", where)
 
     def _doubt_the_empty(self, choice: int | None) -> None:
         """Text behind the whole object of one call is another's, perhaps that of one that has none."""
@@ -832,16 +835,18 @@ class Calls:
             return None
         if call.contradictions > MOST_CONTRADICTIONS:
             return None  # nothing can make this call whole any more
-        held = call.raw
+        if self.lossy and call.misheard > MOST_CONTRADICTIONS:
+            return None  # it would change nothing, and what is held may be long
+        held = _shortest(call) if len(text) != self._size(call) else call.raw
         if self.mended:
             held, text = join(held), join(text)
-        if len(call.fragments) > 1 and text == held:
+        if len(call.fragments) > 1 and text == held and len(text) == self._size(call):
             self.replace(call, held)  # what is confirmed is not joined again
         if not held and call.stated:  # its own item says that there is none
             return self._contradict(call, held, text)
         if not held:
             self._fill(call, text, out)
-        elif not (text == held or _same_value(call.kind, held, text)):
+        elif not (text == held or _is_value_of(call, held, text)):
             return self._contradict(call, held, text)
         call.rival = None
         if self.lossy:
@@ -863,6 +868,7 @@ class Calls:
         """Fragments that cannot be all give way to the copy; else two words stand against each other."""
         self._scribe.note("args.mismatch", call_id=call.id)
         if self.lossy:
+            call.misheard += 1
             return
         copied = call.stated or call.filled or call.rival is not None  # there was another copy
         if not copied and (call.taint or not _could_be_all(call.kind, held, text)):
@@ -928,13 +934,16 @@ class Calls:
         """Where nothing closes a call, a whole object is told when its turn is said to have ended."""
         if self.closes or self.may_go_on(call):
             return
-        if call.balance is not None and not self.is_whole(call):
+        first, balance = call.balance is None, self._balance(call)
+        if not first and (balance.refused or not self.is_whole(call)):
             return  # some say it on every chunk: what was not whole before is read but once more
-        call.balance = Balance()
-        if reason in _ENOUGH and not self._doubt(call):
-            arguments = self._arguments(call)
-            if type(arguments) is dict:
-                self._end(call, reason, out, arguments)
+        if reason not in _ENOUGH or call.taint or self._doubt(call):
+            return
+        arguments = self._arguments(call)
+        if type(arguments) is dict:
+            self._end(call, reason, out, arguments)
+        else:
+            balance.refused = balance.is_whole(call.fragments)  # nothing can make it one
 
     def _end(
         self, call: Call, reason: FinishReason | None, out: Out, arguments: Any = None
@@ -1220,13 +1229,24 @@ def _is_text_of(call: Call, text: str) -> bool:
         return call.counted == (hash(text), len(text))
     if text == call.raw or call.contradictions > MOST_CONTRADICTIONS:
         return text == call.raw
-    same = _same_value(call.kind, call.raw, text)
+    same = _is_value_of(call, _shortest(call), text)
     call.contradictions += not same
     return same
 
 
-def _same_value(kind: Kind, held: str, text: str) -> bool:
-    return kind.key is None and same_value(held, text)
+def _shortest(call: Call) -> str:
+    """The text of a call, or a shorter one of the same value, if a copy had one."""
+    count, short = call.short
+    return short if short and count == len(call.fragments) else call.raw
+
+
+def _is_value_of(call: Call, held: str, text: str) -> bool:
+    """Does a copy say what is held in another text? Of these the shorter one is kept: what is held may be
+    long, and there may be many short copies."""
+    if call.kind.key is not None or not same_value(held, text):
+        return False
+    call.short = len(call.fragments), min(held, text, key=len)
+    return True
 
 
 def _could_be_all(kind: Kind, held: str, text: str) -> bool:

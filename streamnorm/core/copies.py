@@ -6,12 +6,13 @@ not is another word on the same call, and no call that may be run (``core.calls`
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..limits import LimitReached, Limits
 from ..text.exact import Refused, parse
 
-__all__ = ["Copy", "extends", "same_value"]
+__all__ = ["Copy", "begins_with", "begun_by", "extends", "same_value"]
 
 
 class Copy:
@@ -41,11 +42,49 @@ class Copy:
         if self._size > self._limits.arguments:
             raise LimitReached("arguments", self._limits.arguments)
 
-    def says(self, name: str, text: str) -> bool:
-        """Does it say this call? Where it says no name or no text it says nothing else."""
-        if self.name not in ("", name):
+    def is_one_of(self, calls: Iterable[tuple[str, str]]) -> bool:
+        """Does it say one of these calls, which are names and texts? Where it says no name or no text it
+        says nothing else."""
+        mine = self.text
+        try:
+            value = parse(mine)
+        except Refused:
+            value = _NO_VALUE
+        texts = (text for name, text in calls if self.name in ("", name))
+        return any(not mine.strip() or mine == text or _says(text, value) for text in texts)
+
+
+_NO_VALUE = object()
+
+
+def _says(text: str, value: Any) -> bool:
+    try:
+        return value is not _NO_VALUE and _is_same(parse(text), value)
+    except Refused:
+        return False
+
+
+def begun_by(text: str, pieces: Sequence[str]) -> int:
+    """How long all these pieces are if a text begins with them, else -1. None of them is empty, so no more
+    is looked at than the text is long."""
+    at = 0
+    for piece in pieces:
+        if not text.startswith(piece, at):
+            return -1
+        at += len(piece)
+    return at
+
+
+def begins_with(pieces: Sequence[str], text: str) -> bool:
+    """Is a text how these pieces begin? None of them is empty."""
+    at = 0
+    for piece in pieces:
+        if at >= len(text):
+            break
+        if not piece.startswith(text[at : at + len(piece)]):
             return False
-        return not (mine := self.text).strip() or mine == text or same_value(mine, text)
+        at += len(piece)
+    return at >= len(text)
 
 
 def same_value(one: str, other: str) -> bool:

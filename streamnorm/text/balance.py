@@ -21,13 +21,23 @@ _in_string = re.compile(r'["\\]').search
 class Balance:
     """What is known of the fragments that were looked at."""
 
-    __slots__ = ("_depth", "_escaped", "_even", "_hopeless", "_quoted", "_seen", "_whole")
+    __slots__ = (
+        "_depth",
+        "_escaped",
+        "_even",
+        "_hopeless",
+        "_quoted",
+        "_seen",
+        "_whole",
+        "refused",
+    )
 
     def __init__(self) -> None:
         self._seen = self._depth = 0
         self._quoted = self._escaped = False
         self._even = self._hopeless = False
         self._whole: bool | None = None  # what the reader said
+        self.refused = False  # whole as it is, somebody else could not read it
 
     def is_whole(self, fragments: Sequence[str]) -> bool:
         """Are these fragments one whole object?"""

@@ -45,6 +45,13 @@ def row(n: int, frame: Callable[[int], bytes]) -> bytes:
     return b"".join(map(frame, range(n)))
 
 
+def value(*paths: str) -> bytes:
+    """Values of one call at these places."""
+    values = [{"jsonPath": path, "numberValue": 1} for path in paths]
+    called = {"name": "f", "willContinue": True, "partialArgs": values}
+    return sse({"candidates": [{"content": {"parts": [{"functionCall": called}]}}]})
+
+
 def fields(n: int) -> bytes:
     return b",".join(b'"f%d":1' % i for i in range(n))
 
@@ -54,6 +61,7 @@ def nested(n: int) -> bytes:
 
 
 CREATED = said("created", response={"id": "r", "model": "m"})
+FAR = ["$" + "".join(f".{side}{at}" for at in range(150)) for side in "xy"]
 STOP = chunk("stop") + b"data: [DONE]\n\n"
 BLOCKS = "".join(chr(0xF0000 + 0x800 * i) for i in range(64))  # one of every private block
 
@@ -106,6 +114,12 @@ BODIES: dict[str, tuple[str, Callable[[int], bytes]]] = {
         n // 200, lambda i: sse({"choices": [{"index": i, "delta": {"content": "x"}}]}))),
     "candidates without an end": ("gemini", lambda n: row(
         n // 200, lambda i: sse({"candidates": [{"index": i, "content": {"parts": [{"text": "x"}]}}]}))),
+    "many choices in a chunk": ("openai_chat", lambda n: row(n // 2500, lambda i: sse(
+        {"choices": [{"index": i * 1000 + at} for at in range(1000)]}))),
+    "many candidates in a chunk": ("gemini", lambda n: row(n // 1000, lambda i: sse(
+        {"candidates": [{"index": i * 1000 + at} for at in range(1000)]}))),
+    "deep places of many values, out of order": ("gemini", lambda n: (
+        value("$.a", "$.b", "$.a") + value(*FAR) * (n // 64))),
     "a number with many digits": ("openai_chat", lambda n: call('{"a":%s}' % ("9" * n)) + STOP),
     "a number with a large exponent": ("openai_chat", lambda n: call('{"a":1e%s}' % ("9" * n)) + STOP),
     "snapshots": ("openai_chat", lambda n: call("") + row(

@@ -62,7 +62,8 @@ def steps(kind: str, n: int, **step: Any) -> bytes:
 
 def searches(n: int) -> bytes:
     return row(n, lambda i: (
-        Messages.open(i, f"s{i}", "web_search", "server_tool_use") + Messages.close(i)
+        Messages.open(i, f"s{i}", "web_search", "server_tool_use")
+        + Messages.args(i, '{"a":1}') + Messages.close(i)
     ))  # fmt: skip
 
 
@@ -71,6 +72,93 @@ def found(i: int) -> bytes:
     return sse(
         {"type": "content_block_start", "index": i, "content_block": block}
     ) + Messages.close(i)
+
+
+def other_object(i: int) -> str:
+    """The same value as of all others, in another text of about the same length."""
+    return '{"a":' + " " * (i % 40) + "1" + " " * (i // 40) + "}"
+
+
+def doubtful(i: int) -> bytes:
+    """A copy of the arguments in a payload that says a field twice."""
+    said = '{"type":"response.function_call_arguments.done","output_index":0,"z":1,"z":2,"arguments":"{%d}"}'
+    return sse(said % i)
+
+
+def final(*step: dict[str, Any]) -> bytes:
+    return sse({"event_type": "interaction.completed", "interaction": {
+        "id": "i", "status": "completed", "steps": list(step)}})  # fmt: skip
+
+
+def result(**delta: Any) -> bytes:
+    return sse(
+        {
+            "event_type": "step.delta",
+            "index": 0,
+            "delta": {"type": "mcp_server_tool_result", **delta},
+        }
+    )
+
+
+def said_at_the_end(*ids: str) -> bytes:
+    """A chunk with a word for the end and the whole message, in which these calls are."""
+    function = {"name": "f", "arguments": '{"a":1}'}
+    said = {
+        "tool_calls": [{"index": i, "id": id, "function": function} for i, id in enumerate(ids)]
+    }
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop", "message": said}
+    return sse({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def in_both_fields(i: int) -> bytes:
+    """A call in the new field, and another in the old one."""
+    return (
+        Chat.call(0, f"c{i}", "f", '{"a":1}', choice=i)
+        + Chat.delta({"function_call": {"name": "f", "arguments": f'{{"a":{i + 2}}}'}}, choice=i)
+    )  # fmt: skip
+
+
+def grown(text: str) -> bytes:
+    message = {"role": "assistant", "content": text}
+    return sse(
+        {"output": {"choices": [{"message": message, "finish_reason": "null"}]}, "request_id": "r"}
+    )
+
+
+def handoff(i: int) -> bytes:
+    return sse({"type": "agent.handoff.started", "id": f"h{i}", "previous_agent_id": "a"}) + sse(
+        {"type": "agent.handoff.done", "id": f"h{i}", "next_agent_id": "b"}
+    )
+
+
+def in_a_session(event: dict[str, Any]) -> bytes:
+    line = {"type": "stream_event", "event": event, "session_id": "s", "parent_tool_use_id": None}
+    return json.dumps(line).encode() + b"\n"
+
+
+def called_in_a_session(i: int) -> bytes:
+    block = {"type": "tool_use", "id": f"t{i}", "name": "f", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"a":1}'}
+    return (
+        in_a_session({"type": "content_block_start", "index": i, "content_block": block})
+        + in_a_session({"type": "content_block_delta", "index": i, "delta": delta})
+        + in_a_session({"type": "content_block_stop", "index": i})
+    )  # fmt: skip
+
+
+def answered_in_a_session(i: int) -> bytes:
+    block = {"type": "tool_result", "tool_use_id": f"t{i}", "content": "x"}
+    line = {"type": "user", "message": {"role": "user", "content": [block]}, "session_id": "s"}
+    return json.dumps(line | {"parent_tool_use_id": None}).encode() + b"\n"
+
+
+def session(n: int) -> bytes:
+    start = {"type": "message_start", "message": {"id": "m", "model": "m", "content": []}}
+    return (
+        in_a_session(start) + row(n, called_in_a_session)
+        + in_a_session({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+        + in_a_session({"type": "message_stop"})
+    )  # fmt: skip
 
 
 CREATED = sse({"event_type": "interaction.created", "interaction": {"id": "i", "model": "m"}})
@@ -143,7 +231,7 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
         row(n, lambda i: Gemini.parts({"executableCode": {"code": "x"}}))
         + row(n, lambda i: Gemini.parts({"codeExecutionResult": {"outcome": "OUTCOME_OK"}})))),
     "results of no call, Interactions": ("gemini_interactions", 200, lambda n: (
-        CREATED + steps("google_search_call", n, arguments={})
+        CREATED + steps("google_search_call", n, arguments={"a": 1})
         + steps("google_search_result", n, call_id="o", result=[]))),
     "values of one call": ("gemini", 300, lambda n: row(n, lambda i: Gemini.parts(
         {"functionCall": {"name": "f", "willContinue": True, "partialArgs": [
@@ -153,6 +241,59 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
         claude_code.STOP,
         *(claude_code.assistant("msg_1", claude_code.tool_use("a", x=i)) for i in range(n)),
         *[claude_code.STOP] * n)))),
+    "other texts of what a long call said": ("openai_responses", 100, lambda n: (
+        R.CREATED + R.done(call(0, arguments='{"a":1' + " " * 2000 * n + "}"), 0)
+        + row(n, lambda i: R.done(call(0, arguments=other_object(i)), 0)))),
+    "other texts of what a long open call says": ("openai_responses", 100, lambda n: (
+        R.CREATED + R.added(call(0)) + R.say("function_call_arguments.delta", output_index=0, delta='{"a":1')
+        + R.say("function_call_arguments.delta", output_index=0, delta=" " * 2000 * n + "}")
+        + row(n, lambda i: R.say("function_call_arguments.done", output_index=0, arguments=other_object(i))))),
+    "doubtful copies of a long call": ("openai_responses", 60, lambda n: (
+        R.CREATED + R.added(call(0)) + R.say("function_call_arguments.delta", output_index=0, delta='{"a":1,')
+        + R.say("function_call_arguments.delta", output_index=0, delta='"b":"' + "x" * 4000 * n + '"}')
+        + row(n, doubtful))),
+    "words for an end on which no call counts": ("openai_chat", 100, lambda n: (
+        Chat.call(0, "a", "f", '{"a":"' + "x" * 2000 * n + '"}')
+        + row(n, lambda i: Chat.delta({}, "repetition")))),
+    "ends of a turn behind a call that the provider runs": ("openai_chat", 1000, lambda n: (
+        chat(0, index=0, id="a", type="builtin_function", function={"name": "$web_search", "arguments": "{}"})
+        + row(n, lambda i: Chat.text("x") + Chat.delta({}, "tool_calls")))),
+    "whole messages beside an end": ("openai_chat", 500, lambda n: (
+        row(n, lambda i: Chat.call(i, f"c{i}", "f", '{"a":1}', finish="tool_calls"))
+        + row(n, lambda i: said_at_the_end(f"x{i}")))),
+    "calls of a whole message beside an end": ("openai_chat", 300, lambda n: (
+        row(n, lambda i: Chat.call(i, f"c{i}", "f", '{"a":1}', finish="tool_calls"))
+        + said_at_the_end(*(f"c{i}" for i in range(n + 100))))),
+    "calls in both fields, in many choices": ("openai_chat", 800, lambda n: (
+        row(n, lambda i: in_both_fields(i) + Chat.delta({}, "stop", choice=i)) + Chat.DONE)),
+    "a long call in the old field beside many": ("openai_chat", 100, lambda n: (
+        row(n, lambda i: Chat.call(i, f"c{i}", "f", '{"a":1}', finish="tool_calls"))
+        + Chat.delta({"function_call": {"name": "f", "arguments": '{"a":'}})
+        + Chat.delta({"function_call": {"arguments": '"' + "x" * 2000 * n + '"}'}}) + Chat.end())),
+    "copies of texts beside a long one": ("openai_responses", 150, lambda n: (
+        R.CREATED + R.text("x") + R.text("x" * 4000 * n)
+        + row(n, lambda i: R.say("output_text.done", text=f"t{i}", output_index=0, content_index=i + 1)))),
+    "copies of texts beside pieces that say nothing": ("openai_responses", 150, lambda n: (
+        R.CREATED + R.text("x") + row(n, lambda i: R.text("") * 8) + row(n, lambda i: R.say(
+            "output_text.done", text="y", output_index=0, content_index=i + 1)))),
+    "pieces of a long result": ("gemini_interactions", 150, lambda n: (
+        CREATED + sse({"event_type": "step.start", "index": 0, "step": {"type": "mcp_server_tool_result"}})
+        + result(result="x" * 4000 * n) + row(n, lambda i: result(result="y")))),
+    "lists that a long result comes in": ("gemini_interactions", 150, lambda n: (
+        CREATED + sse({"event_type": "step.start", "index": 0, "step": {"type": "mcp_server_tool_result"}})
+        + result(result=[0] * 400 * n) + row(n, lambda i: result(result=[1])))),
+    "final interactions, again and again": ("gemini_interactions", 200, lambda n: (
+        CREATED + steps("google_search_call", n, arguments={"a": 1})
+        + row(n, lambda i: final({"type": "thought"})))),
+    "calls that only the final interaction has": ("gemini_interactions", 600, lambda n: (
+        CREATED + steps("model_output", n)
+        + final(*({"type": "google_search_call", "id": f"x{i}", "arguments": {"a": 1}} for i in range(n))))),
+    "texts that do not go on from a long one": ("dashscope", 100, lambda n: (
+        row(4, lambda i: grown("x" * 2000 * n * (i + 1))) + row(n, lambda i: grown(f"y{i}")))),
+    "payloads of no kind beside handoffs": ("mistral_conversations", 200, lambda n: (
+        row(n, handoff) + row(n, lambda i: sse({"type": "agent.handoff.nonsense", "id": f"x{i}"})))),
+    "results in a session, all but the first": ("claude_code", 500, lambda n: (
+        session(n) + row(n - 1, lambda i: answered_in_a_session(i + 1)) * 2)),
     "halves of characters": ("openai_chat", 300, lambda n: row(n, lambda i: Chat.text("\ud83d"))),
 }  # fmt: skip
 
@@ -169,9 +310,10 @@ def least(job: Callable[[], object]) -> float:
 
 
 def read(wire: str, body: bytes) -> None:
+    """To its own end, and not only to that of a limit."""
     pipe = Normalizer(wire, limits=LIMITS)
-    pipe.feed(body)
-    pipe.close()
+    end = [*pipe.feed(body), *pipe.close()][-1]
+    assert getattr(end, "reason", "") != "limit", end
 
 
 @pytest.mark.parametrize("what", some(BODIES, 8))

@@ -192,6 +192,7 @@ class ClaudeCodeParser(AnthropicParser):
         self._stopped = False  # … and they have ended
         self._next = 0  # the index of the next whole block
         self._answered: set[str] = set()
+        self._settled = 0  # the first calls, which are all answered
         self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
         # Id of a call -> its name and its input, as whole messages state them.
         self._copies: dict[str, list[_Copy]] = {}
@@ -257,8 +258,11 @@ class ClaudeCodeParser(AnthropicParser):
         self.calls.end_turn(out, self.reason)
 
     def _unanswered(self) -> bool:
-        # From the last one, which is usually answered last: asked at every result.
-        return any(call.id not in self._answered for call in reversed(self.calls.all))
+        # Asked at every result: those of which all before them are answered are not looked at again.
+        calls = self.calls.all
+        while self._settled < len(calls) and calls[self._settled].id in self._answered:
+            self._settled += 1
+        return self._settled < len(calls)
 
     # --- whole messages -------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from ...core.copies import begins_with, begun_by
+
 __all__ = ["Arguments", "Growth", "News"]
 
 News: TypeAlias = list[tuple[Any, str]]  # places, and what is new there
@@ -33,7 +35,8 @@ class Growth:
         self.whole: bool | None = None  # does every text come whole? None: not known yet
         self._first: dict[Any, str] = {}
         self._last: dict[Any, str] = {}
-        self._told: dict[Any, str] = {}  # where texts come whole: the one that was told
+        # Where texts come whole: the one that was told, in the pieces that were news.
+        self._told: dict[Any, list[str]] = {}
         self._grown = 0
         self._held: News = []
 
@@ -86,14 +89,14 @@ class Growth:
         """What a text adds to those before it; a whole one that says less takes nothing back."""
         if self.whole is False:
             return text
-        told = self._told.get(place, "")
-        if text.startswith(told):
-            self._told[place] = text
-            return text[len(told) :]
-        if told.startswith(text):
+        told = self._told.setdefault(place, [])
+        at = begun_by(text, told)
+        if at < 0 and begins_with(told, text):
             return ""
-        self._told[place] = told + text  # it says another one: that is told as well
-        return text
+        new = text[max(at, 0) :]  # all of one that says another one: that is told as well
+        if new:
+            told.append(new)
+        return new
 
 
 def _repeats(text: str, first: str) -> bool:

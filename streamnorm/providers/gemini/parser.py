@@ -51,6 +51,7 @@ from ...framing import Fields, Framer
 from ...framing.json_array import JsonArray
 from ...framing.lines import Whole
 from ...framing.sse import SSE
+from ...limits import LimitReached
 from ...text.exact import Refused, parse
 from .told import Conflict, Path, Told, path_of
 
@@ -395,7 +396,7 @@ class GeminiParser(Parser):
         for candidate in p.candidates:
             calls.since = len(calls.all)  # of one candidate, two calls are two
             number = candidate.index
-            choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
+            choice = self._choices.get(number) or self._begin_choice(number)
             for part in candidate.content.parts:
                 if part.thought is not None or part.thought_signature is not None:
                     self._part(number, choice, _full(part), out)
@@ -425,7 +426,7 @@ class GeminiParser(Parser):
         for candidate in p.candidates or ():
             self.calls.since = len(self.calls.all)
             number = candidate.index or 0
-            choice = self._choices.get(number) or self._choices.setdefault(number, _Choice())
+            choice = self._choices.get(number) or self._begin_choice(number)
             content = candidate.content
             for part in (content.parts or ()) if content is not None else ():
                 self._part(number, choice, part, out)
@@ -433,6 +434,12 @@ class GeminiParser(Parser):
                 self._finish_choice(choice, candidate.finish_reason, candidate)
             self._cite(choice, candidate, out)
         self.calls.since = ALL
+
+    def _begin_choice(self, number: int) -> _Choice:
+        if len(self._choices) >= self.calls.limits.calls:  # each may call something
+            raise LimitReached("calls", self.calls.limits.calls)
+        choice = self._choices[number] = _Choice()
+        return choice
 
     def _part(self, number: int, choice: _Choice, part: Part, out: Out) -> None:
         """What it says, all of it: an empty text may stand beside anything."""
@@ -530,7 +537,7 @@ class GeminiParser(Parser):
             call = self.calls.open(
                 out, FUNCTION, choice=number, id=said.id, field=_ID, name=said.name, seen=said
             )
-        told = Told(call)
+        told = Told(call, self.calls.limits.arguments_total)
         choice.told.append(told)
         if choice.astray and (not _is_all(said) or said.args is _ABSENT):
             choice.astray = False

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.calls import Call
 from ...core.parser import UNREADABLE, plain
+from ...limits import LimitReached
 from ...text.exact import parse
 from ...text.written import json_text
 
@@ -50,12 +51,14 @@ class Told:
     """
 
     __slots__ = (
-        "_in_string", "_levels", "_steps", "_where", "call", "ordered", "promised", "repeats",
+        "_in_string", "_levels", "_limit", "_size", "_steps", "_where", "call", "ordered", "promised", "repeats",
         "restated", "values",
     )  # fmt: skip
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, limit: int) -> None:
         self.call = call
+        self._limit = limit
+        self._size = 0  # characters of all values, and of their places where these change
         self.values: list[tuple[Path, str, bool]] = []
         self.ordered = True
         self.promised: set[Path] = set()  # values that are said to go on
@@ -68,7 +71,10 @@ class Told:
 
     def say(self, path: Path, text: str, is_string: bool) -> str:
         """One more value, or one more piece of a string; the text to tell."""
+        if self.values and path == self.values[-1][0]:
+            path = self.values[-1][0]  # not held once more
         self.values.append((path, text, is_string))
+        self._bound(len(text))
         if not self.ordered:
             return ""
         if is_string and self._in_string and path == self._where:
@@ -82,7 +88,15 @@ class Told:
 
     def promise(self, path: Path, goes_on: bool) -> None:
         """Will there be more of the value at ``path``?"""
+        if not self.values or path != self.values[-1][0]:
+            self._bound(sum(_STEP + len(step) if isinstance(step, str) else _STEP for step in path))
         (self.promised.add if goes_on else self.promised.discard)(path)
+
+    def _bound(self, size: int) -> None:
+        """What is told out of order is held, and is not yet the text of any call."""
+        self._size += size
+        if self._size > self._limit:
+            raise LimitReached("arguments_total", self._limit)
 
     def end(self) -> str:
         """What closes the text; the whole text if it could not be told in order."""
@@ -147,6 +161,7 @@ class _Leaf(NamedTuple):
     is_string: bool
 
 
+_STEP = 32  # characters that a step of a path counts as much as, beside its own
 Tree: TypeAlias = dict[Step, Any]  # step -> Tree or _Leaf
 
 

@@ -11,6 +11,8 @@ tools as an object in the step, in its delta, or in both. The end mark is a stat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -228,18 +230,28 @@ Placed: TypeAlias = tuple[int, Step]
 class _Result:
     """A result step: told once, when it stops."""
 
-    __slots__ = ("heard", "output", "step")
+    __slots__ = ("_outputs", "heard", "step")
 
     def __init__(self, step: Step) -> None:
         self.step = step
-        self.output = step.result
+        self._outputs = [step.result]  # texts or lists that add up, or one value
         self.heard = False  # a delta replaces what the start said; deltas add up
+
+    @property
+    def output(self) -> Any:
+        """All that was heard, joined once."""
+        first, *more = self._outputs
+        if more and isinstance(first, str):
+            return "".join(self._outputs)
+        return list(chain.from_iterable(self._outputs)) if more else first
 
     def add(self, delta: Step) -> None:
         more = delta.result
         if more is not None:
-            both = self.heard and type(more) is type(self.output) and isinstance(more, str | list)
-            self.output = self.output + more if both else more
+            first = self._outputs[0]
+            both = self.heard and type(more) is type(first) and isinstance(more, str | list)
+            self._outputs = self._outputs if both else []
+            self._outputs.append(more)
             self.heard = True
         said = {k: v for k, v in _said(delta).items() if k not in ("type", "result")}
         self.step = msgspec.structs.replace(self.step, **said)
@@ -280,7 +292,7 @@ class InteractionsParser(Parser):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._steps: set[int] = set()  # that have started
+        self._reached = 0  # how many steps have begun, by their places
         self._calls: dict[int, Call] = {}
         self._results: dict[int, _Result] = {}
         self._usage: dict[str, Any] = {}
@@ -288,7 +300,10 @@ class InteractionsParser(Parser):
         self._event_id: Any = None  # of the last event that has one
         self._before = 0  # how many steps began over a connection before this one, …
         self._ended_here: set[int] = set()  # … and which of them ended over this one
+        self._heard = False  # a step has begun
         self._over = False  # the interaction was said to be completed
+        self._looked = 0  # calls that a final interaction was held against, …
+        self._ids: set[str] = set()  # … and their ids
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -312,7 +327,7 @@ class InteractionsParser(Parser):
         return first_text(self._event_id)
 
     def begun(self) -> int:
-        return max(self._before, max(self._steps, default=-1) + 1)
+        return max(self._before, self._reached)
 
     def resumed(self, at: At, begun: int) -> None:
         self._event_id, self._before = at, begun
@@ -350,7 +365,7 @@ class InteractionsParser(Parser):
 
     def _step_start(self, p: StepStart, out: Out) -> None:
         self._event_id = p.event_id or self._event_id
-        self._steps.add(p.index)
+        self._reached, self._heard = max(self._reached, p.index + 1), True
         if p.index < 0:
             self.calls.lost = True  # of which step is what comes there?
         if p.step.type not in CALLS:
@@ -531,12 +546,12 @@ class InteractionsParser(Parser):
         held = self._results.pop(index, None)
         if held is None:
             return
-        step = held.step
+        step, output = held.step, held.output
         echo = {k: v for k, v in _said(step).items() if k != "result"}
-        if held.output is not None:
-            echo["result"] = held.output
+        if output is not None:
+            echo["result"] = output
         self.calls.result(
-            out, held.output, id=step.call_id, family=RESULTS[step.type],
+            out, output, id=step.call_id, family=RESULTS[step.type],
             is_error=bool(step.is_error), echo=echo,
         )  # fmt: skip
 
@@ -552,7 +567,7 @@ class InteractionsParser(Parser):
         self._event_id = p.event_id or self._event_id
         said = p.interaction or Interaction(status="completed")
         self._count(said.usage)
-        heard = bool(self._steps)
+        heard = self._heard
         listed = self._reconcile(said.steps or [], out)
         for index, step in enumerate(said.steps or ()):
             if self._is_open_call(index, step) if self._began_before(index) else not heard:
@@ -592,8 +607,8 @@ class InteractionsParser(Parser):
     def _reconcile(self, steps: list[Step], out: Out) -> bool:
         """The final interaction says again what the steps said. Does it list all calls that were heard?"""
         said = {step.id: step for step in steps if step.type in CALLS and step.id}
-        listed = True
-        for call in list(self.calls.all) if steps else ():
+        listed = not steps or said.keys() >= self._ids
+        for call in self._to_reconcile(said) if steps else ():
             step = said.get(call.wire_id or "")
             if step is None:
                 listed = False
@@ -602,6 +617,18 @@ class InteractionsParser(Parser):
             else:
                 self._compare(call, step, out)
         return listed
+
+    def _to_reconcile(self, said: Mapping[str, Step]) -> list[Call]:
+        """The calls that this final interaction may change. It may be said again and again: those that are
+        over, and that one before it was held against, only by what it says of them."""
+        looked, self._looked = self._looked, len(self.calls.all)
+        named = (self.calls.by_id(0, id) for id in said)
+        known = {
+            call.ordinal: call for call in (*named, *self.calls.unfinished()) if call is not None
+        }
+        new = self.calls.all[looked:]
+        self._ids.update(call.wire_id or "" for call in new)
+        return [*(known[ordinal] for ordinal in sorted(known) if ordinal < looked), *new]
 
     def _compare(self, call: Call, step: Step, out: Out) -> None:
         """A call as the final interaction says it. An empty object is no text for one that has none."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from mimetypes import guess_type
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -268,10 +269,15 @@ class ConversationsParser(Parser):
         if kind.startswith(_OF_NO_CALL):
             return []
         keys = {key for name in ("tool_call_id", "id") if isinstance(key := payload.get(name), str)}
-        handed = {key: held.call for key, held in self._handoffs.items()}
-        held = (self._functions, self._executed, handed)
+        held = (self._functions, self._executed)
         named = [calls[key] for calls in held for key in keys if key in calls]
-        return named or (list(handed.values()) if kind.startswith(_OF_HANDOFFS) else None)
+        named += [self._handoffs[key].call for key in keys if key in self._handoffs]
+        return named or (self._open_handoffs() if kind.startswith(_OF_HANDOFFS) else None)
+
+    def _open_handoffs(self) -> list[Call]:
+        """Those that are not over; where all are, one of them stands for them."""
+        open = [call for call in self.calls.unfinished() if call.kind is _HANDED]
+        return open or [held.call for held in islice(self._handoffs.values(), 1)]
 
     def is_loss(
         self, complaint: even.Complaint, value: bytes, beside: dict[str, msgspec.Raw]
@@ -439,7 +445,7 @@ class ConversationsParser(Parser):
         held = self._handoffs.get(p.id or "")
         if held is None:
             held = self._hand(p.id, {}, self._agent, p, out)
-            for other, _ in self._handoffs.values():  # it may be the end of any of them
+            for other in self._open_handoffs():  # it may be the end of any of them
                 self.calls.taint(other, "an end came that is of no beginning")
         call, said = held
         ending = {"next_agent_id": p.next_agent_id, "next_agent_name": p.next_agent_name}

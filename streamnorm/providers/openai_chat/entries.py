@@ -7,7 +7,7 @@ one choice and decides. Rule: a name is never a key, and no two calls are ever t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.calls import BEGUN_LATE, FUNCTION, Call, Calls, Kind, State
@@ -133,8 +133,8 @@ class Choice:
     """What is known of one choice and its calls."""
 
     __slots__ = (
-        "_calls", "_over", "_passed", "_scribe", "_worded", "beside", "builtin", "by_index", "copy", "executed",
-        "functions", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke", "with_word",
+        "_calls", "_over", "_passed", "_scribe", "_worded", "bare", "beside", "builtin", "by_index", "copy",
+        "executed", "functions", "ids", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke", "with_word",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
@@ -144,6 +144,8 @@ class Choice:
         self.functions: dict[int, Call] = {}  # those of them that are functions
         self.row: list[Call] = []  # the calls of the last chunk that had several entries
         self.last: Call | None = None
+        self.ids: set[str] = set()  # of its calls, as the wire says them; …
+        self.bare = 0  # … so many have none
         self.legacy: Call | None = None
         self.copy: Copy | None = None  # what ``function_call`` says beside ``tool_calls``
         self.executed: dict[int, Call] = {}
@@ -189,6 +191,9 @@ class Choice:
             call = self._open(entry, it, out)
         elif call.wire_id is None:
             self._calls.hear(call, out, id=it.id, field=_ID)
+            if call.wire_id is not None:
+                self.ids.add(call.wire_id)
+                self.bare -= 1
         elif it.id not in (None, call.wire_id):  # one with every fragment: the first is the call's
             self._calls.alias(call, it.id or "")
         if it.name:
@@ -328,13 +333,11 @@ class Choice:
         if function.arguments:
             self.copy.hear(function.arguments)
 
-    def end_copy(self, out: Out) -> None:
-        """What the old field says and the new one does not may be another call, or half of a copy."""
+    def end_copy(self, mine: Iterable[Call], out: Out) -> None:
+        """What the old field says and the new one does not may be another call, or half of a copy.
+        ``mine``: all calls of this choice."""
         copy, self.copy = self.copy, None
-        if copy is None:
-            return
-        mine = (call for call in self._calls.all if call.choice == self.number)
-        if any(copy.says(call.name, call.raw) for call in mine):
+        if copy is None or copy.is_one_of((call.name, call.raw) for call in mine):
             return
         call = self._calls.open(out, choice=self.number, field="function_call", name=copy.name)
         self._calls.append(call, copy.text, out)
@@ -378,6 +381,10 @@ class Choice:
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
             instead=held,
         )  # fmt: skip
+        if call.wire_id is None:
+            self.bare += 1
+        else:
+            self.ids.add(call.wire_id)
         late = self.reason is not None and self.reason != "other"  # which may stand on every chunk
         if late:
             self._calls.taint(call, BEGUN_LATE)

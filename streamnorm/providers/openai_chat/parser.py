@@ -9,6 +9,7 @@ normal word completes those before it, ``[DONE]`` alone only whole objects. Choi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
 
@@ -49,6 +50,7 @@ from ...events import (
 from ...framing import Framer
 from ...framing.lines import Whole
 from ...framing.sse import SSE
+from ...limits import LimitReached
 from ...text.written import json_text
 from .content import pictures, sound, tell
 from .entries import (
@@ -548,6 +550,8 @@ class ChatParser(Parser):
         choice = self._choices.get(number)
         if choice is None:
             choice = self._choices[number] = Choice(number, self.calls, self.scribe)
+            if len(self._choices) > self.calls.limits.calls:  # each may call something
+                raise LimitReached("calls", self.calls.limits.calls)
         choice.spoke = True
         return choice
 
@@ -573,14 +577,15 @@ class ChatParser(Parser):
         else:
             reason = held
         if self._failure is None:
+            since = len(out)
             self.calls.announce_end(out, reason, number)
             if choice.builtin:
-                self._give_back(out)
+                self._give_back(out, since)
 
-    def _give_back(self, out: Out) -> None:
+    def _give_back(self, out: Out, since: int) -> None:
         """A function of the provider's own is answered with its arguments, as they are: they name what
         it has found. So the result is known as soon as the call is."""
-        for call in [event for event in out if type(event) is ToolCall]:
+        for call in [event for event in out[since:] if type(event) is ToolCall]:
             if (call.echo or {}).get("type") == BUILTIN and call.call not in self._answered:
                 self._answered.add(call.call)
                 echo: Echo = {"role": "tool", "tool_call_id": call.id, "name": call.name}
@@ -634,11 +639,16 @@ class ChatParser(Parser):
         return any(call.kind.runs_on == "client" for call in called)
 
     def end_of_calls(self, out: Out) -> None:
+        copied = any(choice.copy is not None for choice in self._choices.values())
+        calls = defaultdict[int, list[Call]](list)
+        for call in self.calls.all if copied else ():
+            calls[call.choice].append(call)
         for choice in self._choices.values():
+            since = len(out)
             self.calls.end_turn(out, choice.reason, choice.number)
-            choice.end_copy(out)
+            choice.end_copy(calls[choice.number], out)
             if choice.builtin:
-                self._give_back(out)
+                self._give_back(out, since)
 
     # --- chunks that use rare fields ------------------------------------------------------------
 
@@ -767,13 +777,15 @@ class ChatParser(Parser):
     def _entries_of_no_delta(self, number: int, entries: Any) -> Any:
         """Those of which no delta said anything: all if none did, or, where each call that was heard is
         among them, those of other ids."""
-        heard = {call.wire_id for call in self.calls.all if call.choice == number}
-        if not heard:
+        choice = self._choice(number)
+        if not (choice.ids or choice.bare):
             return entries
         listed = [entry for entry in items_of(entries) if isinstance(entry, dict)]
-        if not heard <= {first_text(entry.get("id")) for entry in listed}:
+        ids = [first_text(entry.get("id")) for entry in listed]
+        if not choice.ids.issubset(ids) or (choice.bare and None not in ids):
             return []
-        return [entry for entry in listed if first_text(entry.get("id")) not in {None, *heard}]
+        news = {id for id in ids if id is not None} - choice.ids
+        return [entry for entry, id in zip(listed, ids, strict=True) if id in news]
 
     def _content(self, number: int, parts: list[Any], out: Out) -> None:
         def show(shown: Shown) -> None:
@@ -795,6 +807,7 @@ class ChatParser(Parser):
             call = choice.legacy = self.calls.open(
                 out, LEGACY, choice=number, field="function_call", seen=function
             )
+            choice.bare += 1
         if name := said(function.name):
             choice.hear_name(call, name, out)
         if function.arguments:
@@ -814,6 +827,7 @@ class ChatParser(Parser):
                 out, EXECUTED, choice=number, name=first_text(tool.get("name"), tool.get("type")),
                 field="executed_tools[]", seen=tool,
             )  # fmt: skip
+            choice.bare += 1
         arguments = tool.get("arguments")
         if isinstance(arguments, str) and arguments:
             self.calls.restate(call, arguments, out)
@@ -840,6 +854,7 @@ class ChatParser(Parser):
             family, asked = STEPS.get(name, ("server-tool", ()))
             fields = said[name] if isinstance(said[name], dict) else {"output": said[name]}
             arguments = {key: value for key, value in fields.items() if key in asked}
+            self._choice(number).bare += 1
             call = self.calls.whole(
                 out, json_text(arguments), Kind(family, "provider"), number, None,
                 "reasoning_steps[]", name, None, step,

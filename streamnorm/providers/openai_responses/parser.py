@@ -440,9 +440,11 @@ class ResponsesParser(Parser):
                 self._turn_away()  # the next one is looked at, too
                 self._numbers.skip()
                 return
-        self._pieces.append(text)  # also for their number: see ``numbering``
         if text:
+            self._pieces.append(text)  # also for their number: see ``numbering``
             out.append(TextDelta(text, p.output_index))
+        else:
+            self._numbers.skip()
 
     def _voiced_piece(self, p: TextPiece, at: int, out: Out) -> None:
         """A piece of a text whose speaker is named. Each comes here, as no other piece is at its place:
@@ -456,9 +458,11 @@ class ResponsesParser(Parser):
                 self._turn_away()
                 self._numbers.skip()
                 return
-        self._pieces.append(text)
         if text:
+            self._pieces.append(text)
             out.append(TextDelta(text, index, 0, UNSET, self._agents.get(index)))
+        else:
+            self._numbers.skip()
 
     def _speak(self, index: int | None, *said: Any) -> None:
         """Who speaks at this place: the first of these that names somebody."""
@@ -514,7 +518,9 @@ class ResponsesParser(Parser):
         index = self._place_of(p)
         if not isinstance(p.delta, str) or self._texts.retold(index, p.content_index, p.delta):
             return ""
-        self._texts.pieces(index, p.content_index).append(p.delta)
+        pieces = self._texts.pieces(index, p.content_index)
+        if p.delta:
+            pieces.append(p.delta)
         return p.delta
 
     def _place_of(self, p: _Placed, texts: Texts | None = None) -> int | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, TypeAlias
 
+from ...core.copies import begun_by
 from ...notes import Scribe
 
 __all__ = ["Texts"]
@@ -66,7 +67,7 @@ class Texts:
         return index in self._homes
 
     def pieces(self, index: int | None, at: Any) -> list[str]:
-        """The pieces of a part, to be added to."""
+        """The pieces of a part, to be added to: none of them is empty."""
         part = (index, at or 0)
         self._outputs.setdefault(index, set()).add(part[1])
         if index not in self._homes and part not in self._done:
@@ -108,7 +109,7 @@ class Texts:
         """Is this the copy of another part of the item, whose number was changed?"""
         for other in islice(self._outputs.get(part[0], ()), MOST_STRAYS):
             sibling = (part[0], other)
-            if "".join(self._pieces.get(sibling, ())) == text:
+            if begun_by(text, self._pieces.get(sibling, ())) == len(text):
                 self._scribe.note("wire.text_mismatch")
                 self._pieces[sibling], self._done[sibling] = [], _mark(text)
                 return True
@@ -120,12 +121,12 @@ class Texts:
         astray = [part for part in islice(self._strays, MOST_STRAYS) if part[0] not in self._homes]
         others = islice(self._outputs.get(whole[0], ()), MOST_STRAYS) if missing else ()
         for part in (*astray, *((whole[0], at) for at in others)):
-            told = "".join(self._pieces.get(part, ()))
-            if told and missing.startswith(told):
+            told = begun_by(missing, self._pieces.get(part, ()))
+            if told > 0:
                 self._scribe.note("wire.text_mismatch")
                 self._pieces[part] = []
                 self._strays.pop(part, None)
-                return len(told)
+                return told
         return 0
 
     def has(self, index: int | None) -> bool:
