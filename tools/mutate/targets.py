@@ -369,6 +369,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CONVERSATIONS, "ConversationsParser._message", "never: type(content) is str"): _SHORTCUT,
     (_DASH, "_is_error", "never: not (p.code or p.message or p.status_code)"): _SHORTCUT,
     (_CLAUDE, "ClaudeCodeParser", "without: CALL_TEXTS 'event.delta.partial_json'"): _TWICE,
+    (_CLAUDE, "ClaudeCodeParser._settle", "always: len(copies) > 1"): _SHORTCUT,
+    (_CLAUDE, "ClaudeCodeParser._settle", "boundary: len(copies) > 1"): _SHORTCUT,
     (_CLAUDE, "ClaudeCodeParser._sign", "never: self._agent is None"): "the same, made anew",
     ("streamnorm/demultiplexer.py", "Router._heard", "always: not held.heard"): (
         "the same, made anew"
