@@ -620,7 +620,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "never: call is not None and call.state is OPEN and text",
     ): _SHORTCUT,
     (_ANTHROPIC, "AnthropicParser._block_delta", "always: self._blocks"): _SHORTCUT,
-    (_ANTHROPIC, "AnthropicParser._call_start", "without: and held is not None"): _TYPES,
+    (_ANTHROPIC, "AnthropicParser._call_start", "without: and held is not None #2"): _TYPES,
+    (_BEDROCK, "BedrockParser._call_start", "without: and held is not None #2"): _TYPES,
     (_ANTHROPIC, "AnthropicParser", "without: CALL_KEYS 'content_block'"): (
         "any value is read there, so none is ever left aside"
     ),
