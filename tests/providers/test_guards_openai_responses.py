@@ -593,6 +593,11 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
         [fc("fa", "a", arguments=ONE), fc("fc", "c", arguments=ONE)],
         [("a", "pay", {"n": 1}), ("c", "pay", {"n": 1})],
     ),
+    "without the ids of calls, in the places of others": (
+        [GROWN, R.added(fc("fb", "b"), 1)],
+        [fc("fb", None, arguments=TWO), fc("fa", None, arguments=ONE)],
+        [("a", "pay", {"n": 1}), ("b", "pay", {"n": 2})],
+    ),
     "in the place of another, with other items": (
         [A, B], [fc("x", "b", "rob", arguments=TWO), fc("y", "a", arguments=ONE)],
         [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})],

@@ -221,6 +221,7 @@ _OPENING = "streamnorm/opening.py"
 _INTERACTIONS = "streamnorm/providers/gemini_interactions/parser.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _RESPONSES_PARSER = "streamnorm/providers/openai_responses/parser.py"
+_PLACES = "streamnorm/providers/openai_responses/places.py"
 _MISTRAL = "streamnorm/providers/mistral/parser.py"
 _TEXTS = "streamnorm/providers/openai_responses/texts.py"
 _PIPE = "streamnorm/normalizer.py"
@@ -306,9 +307,15 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _ENVELOPE,
     (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
     (
-        "streamnorm/providers/openai_responses/places.py", "Places.told_alike",
+        _PLACES, "Places.told_alike",
         "always: not self._alike",
     ): "the same, made anew",
+    (
+        _PLACES, "Places.may_be_told",
+        "boundary: call.ordinal < self._unannounced.get(key, -1)",
+    ): "one that is told is not this one",
+    (_PLACES, "Places._key", "always: key is None"): _AGAIN,
+    (_PLACES, "Places._key", "never: call.state is State.OVER"): _AGAIN,
     (_ITEMS, "is_made_of_nothing", "without: and bool(fields)"): "every such type has fields",
     (
         _ITEMS, "input_of", "without: and not plain or isinstance(item[f], str)",
