@@ -518,6 +518,8 @@ def test_a_reason_before_the_last_piece_of_a_call_is_not_the_end(provider: str):
     body = entries(BEGUN, finish="stop") + entries(REST)
     assert end(run(provider, [body])) == ("failed", "truncated")
     assert fate(run(provider, [body + DONE])) == ([{"n": 1}], ("finish", "tool_calls"))
+    middle = entries({"index": 0, "function": {"arguments": ":"}})
+    assert end(run(provider, [entries(BEGUN, finish="stop") + middle])) == ("failed", "truncated")
 
 
 # Pieces of one call, each with the word for the end beside it, or alone.
@@ -526,7 +528,6 @@ WORDS_BESIDE: dict[str, tuple[list[tuple[str | None, str | None]], Any]] = {
     "on the first one of what was no object": ([('{"n"', "stop"), (":1}", None)], {"n": 1}),
     "on an empty object alone": ([("{}", "stop"), (PAY, None)], "conflict"),
     "on an empty object alone, in pieces": ([("{}", "stop"), ('{"n"', None), (":1}", "stop")], "conflict"),
-    "on an object, and a space behind it": ([(PAY, "stop"), (" ", None)], "conflict"),
     "on an empty object alone, as the limit": ([("{}", "length"), (PAY, None)], "conflict"),
     "behind what was no object": ([('{"n"', None), (None, "stop"), (":1}", None)], "conflict"),
 }  # fmt: skip
