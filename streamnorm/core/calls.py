@@ -615,7 +615,7 @@ class Calls:
         """Where starts say no place, one of an id that was told is that call, said again: ``held``, which
         is the last one, is begun no more."""
         told = self.by_id(0, id or "")
-        if told in (None, held) or told.state is not OVER or told.denied is not None:
+        if told is None or told.state is not OVER or told.denied is not None:
             return held
         if held is not None and held.state < CLOSED:
             self.void(held, out)

@@ -37,6 +37,56 @@ def mended(**options: Any) -> Desk:
     return desk
 
 
+# --- starts that say no place ---------------------------------------------------------------------
+
+
+def test_a_start_of_an_id_that_was_told_is_that_call_and_the_one_that_was_begun_is_void():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    other = desk.open(id="b", name="g")
+    assert desk.again(other, "a") is call
+    assert told(desk) == [("a", "whole"), ("b", "conflict")]
+
+
+@pytest.mark.parametrize("id", ["b", "", None])
+def test_a_start_of_an_id_that_was_not_told_is_of_the_last_call(id):
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    last = desk.open(id="b", name="g")
+    assert desk.again(last, id) is last
+    assert desk.again(None, "c") is None
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_start_of_an_id_that_was_told_needs_no_call_before_it():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    assert desk.again(None, "a") is call
+    assert desk.again(call, "a") is call
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_start_of_an_id_whose_call_is_open_or_was_broken_is_of_the_last_call():
+    desk, call = opened()
+    other = desk.open(id="b", name="g")
+    assert desk.again(other, "a") is other
+    desk.append(call, "{")
+    desk.end_turn("length")
+    assert told(desk) == [("a", "length"), ("b", "length")]
+    last = desk.open(id="c", name="h")
+    assert desk.again(last, "a") is last
+
+
+def test_a_call_that_is_closed_and_waits_for_its_end_is_not_void_when_another_is_said_again():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    waits = desk.open(id="b", name="g")
+    desk.close(waits)
+    assert desk.again(waits, "a") is call
+    desk.end_turn("tool_calls")
+    assert told(desk) == [("a", "whole"), ("b", "whole")]
+
+
 # --- halves of characters -------------------------------------------------------------------------
 
 

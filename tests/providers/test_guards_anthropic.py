@@ -39,6 +39,23 @@ def test_a_call_that_was_told_is_the_same_one_when_it_is_said_again_where_blocks
     assert calls_in(heard(*first, other, *again, *A_CLOSE)) == [*both, ("pay", "conflict!")]
 
 
+def test_a_call_that_says_its_place_is_another_than_the_one_told_under_its_id_elsewhere():
+    first, second = (
+        (a_start(), a_delta(WHOLE), a_stop()),
+        (a_start(1), a_delta(WHOLE, 1), a_stop(1)),
+    )
+    assert calls_in(heard(*first, *second, *A_CLOSE)) == [("pay", WHOLE)] * 2
+
+
+def test_a_call_that_is_closed_leaves_the_next_one_in_no_doubt_where_blocks_say_no_place():
+    first, second = a_start(None), (a_start(None, "B", "rob"), a_delta(WHOLE, None))
+    stop = a_stop(None)
+    told = calls_in(heard(first, stop, *second, stop, *A_CLOSE))
+    assert told == [("rob", WHOLE), ("pay", "")]
+    told = calls_in(heard(first, *second, stop, *A_CLOSE))
+    assert told == [("pay", "conflict!"), ("rob", "conflict!")]
+
+
 def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other():
     first, again = a_start(input={"n": 1}), a_start(1)
     pieces = a_delta(WHOLE[:3], 1), a_stop(), a_delta(WHOLE[3:], 1)

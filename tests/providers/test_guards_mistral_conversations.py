@@ -254,6 +254,16 @@ def test_an_empty_piece_of_a_text_is_no_loss_and_one_without_text_is(nothing, ex
     assert in_short(*execution) == expected
 
 
+@pytest.mark.parametrize(
+    ("nothing", "expected"), [("", [{"b": 1}, "truncated"]), (None, ["conflict", "conflict"])]
+)
+def test_a_piece_without_text_of_an_execution_that_was_closed_may_be_of_any(nothing, expected):
+    lost, empty = {"type": "function.call.delt"}, started(arguments=None)
+    first, rest = {**started(arguments='{"b"'), "id": "y"}, delta(": 1}", "y")
+    said = [lost, empty, EXECUTED, first, delta(nothing), rest, {**EXECUTED, "id": "y"}]
+    assert in_short(*said) == expected
+
+
 def test_a_chunk_without_a_type_is_text_only_if_it_has_one():
     events = told({"type": "message.output.delta", "content": [{"x": 1}, {"text": "b"}]}, DONE)
     assert [e.text for e in events if e.kind == "text_delta"] == ["b"]

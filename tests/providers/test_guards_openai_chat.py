@@ -347,7 +347,10 @@ def test_a_call_whose_id_cannot_be_read_may_be_the_one_whose_place_it_takes(id, 
     assert sorted(told, key=str) == sorted([{"n": 1}, fate_of_it], key=str)
 
 
-@pytest.mark.parametrize(("word", "fates"), [("length", ["conflict"]), ("stop", [{"n": 1}])])
+@pytest.mark.parametrize(
+    ("word", "fates"),
+    [("length", ["conflict"]), ("stop", [{"n": 1}]), ("new_word", [{"n": 1}])],
+)
 def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fates):
     body = Chat.delta({"content": "so"}, word) + Chat.call(0, "a", "pay", PAY)
     events, _ = heard("openai_chat", body + Chat.end("tool_calls"))
@@ -530,6 +533,8 @@ def test_a_reason_before_the_last_piece_of_a_call_is_not_the_end(provider: str):
     body = entries(BEGUN, finish="stop") + entries(REST)
     assert end(run(provider, [body])) == ("failed", "truncated")
     assert fate(run(provider, [body + DONE])) == ([{"n": 1}], ("finish", "tool_calls"))
+    middle = entries({"index": 0, "function": {"arguments": ":"}})
+    assert end(run(provider, [entries(BEGUN, finish="stop") + middle])) == ("failed", "truncated")
 
 
 # Pieces of one call, each with the word for the end beside it, or alone.
@@ -538,6 +543,7 @@ WORDS_BESIDE: dict[str, tuple[list[tuple[str | None, str | None]], Any]] = {
     "on the first one of what was no object": ([('{"n"', "stop"), (":1}", None)], {"n": 1}),
     "on an empty object alone": ([("{}", "stop"), (PAY, None)], "conflict"),
     "on an empty object alone, in pieces": ([("{}", "stop"), ('{"n"', None), (":1}", "stop")], "conflict"),
+    "on an empty object alone, as the limit": ([("{}", "length"), (PAY, None)], "conflict"),
     "behind what was no object": ([('{"n"', None), (None, "stop"), (":1}", None)], "conflict"),
 }  # fmt: skip
 
@@ -555,6 +561,26 @@ def test_text_behind_a_whole_object_and_a_word_for_the_end_is_of_nobody(name: st
 
     frames = [chunk({"delta": said(at, t), "finish_reason": f}) for at, (t, f) in enumerate(pieces)]
     assert fate(heard("openai_chat", b"".join(frames) + END + DONE)[0])[0] == [expected]
+
+
+def test_a_word_beside_pieces_is_of_each_call_that_they_are_of():
+    """Of the last one, where a piece says no place."""
+    first, second = (
+        {**EMPTY, "function": {"name": "pay", "arguments": "{}"}},
+        {**CALL, "id": "b", "index": 1},
+    )
+    begun = entries(first, {**second}, finish="stop")
+    more = entries({"index": 0, "function": {"arguments": PAY}})
+    assert fate(heard("openai_chat", begun + more + END + DONE)[0])[0] == ["conflict", {"n": 1}]
+    begun = entries({**first, "index": None}, finish="stop")
+    more = entries({"function": {"arguments": PAY}})
+    assert fate(heard("openai_chat", begun + more + END + DONE)[0])[0] == ["conflict"]
+
+
+def test_a_word_beside_a_piece_of_a_call_that_stands_elsewhere_is_none_of_a_place():
+    more = {"index": 5, "id": "a", "function": {"arguments": ":1}"}}
+    body = entries(BEGUN) + entries(more, finish="stop") + END + DONE
+    assert fate(heard("openai_chat", body)[0])[0] == [{"n": 1}]
 
 
 def test_text_that_began_a_call_without_id_and_name_is_anybodys_though_both_come_later():

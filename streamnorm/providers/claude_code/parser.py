@@ -407,7 +407,7 @@ class ClaudeCodeParser(AnthropicParser):
         """A whole block says its whole input: none is all of it, too. One that says none was damaged."""
         call = self._blocks.get(self._next)
         if call is not None and block.get("input") == {}:
-            call.given = call.given or "{}"
+            call.given = "{}"
         elif call is not None and not block.get("input"):
             self.calls.taint(call, "its block does not say its input")
 

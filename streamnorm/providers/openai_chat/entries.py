@@ -156,7 +156,7 @@ class Choice:
         self.beside = False  # the reason came in one chunk with a piece of a call
         self._over = 0  # calls before this one had begun when a word for the end came alone
         self._passed = 0  # … and before this one, when it stood beside pieces of others
-        self._worded: set[int] = set()  # calls that had a normal one beside a piece of theirs
+        self._worded: set[int] = set()  # calls that had one beside a piece of theirs
         self.with_word = False  # … and is there one in the chunk that is being read?
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
@@ -255,19 +255,12 @@ class Choice:
             self.functions.clear()  # what comes for them now is looked at
         elif entries:
             self._passed = max(self._passed, min(map(self._ordinal, entries)))
-        if beside and self.reason in ("stop", "tool_calls"):
-            for entry in entries or ():
-                self._look_at(entry.index)
-            if not entries and self.legacy is not None:
-                self._worded.add(self.legacy.ordinal)
+        named = (self._at(entry.index) for entry in entries or ())
+        self._worded.update(call.ordinal for call in (*named, self.legacy) if call is not None)
 
-    def _look_at(self, index: int | None) -> None:
-        """What comes for this call is looked at from now on: does the word stand there, too?"""
-        call = self.last if index is None else self.by_index.get(index)
-        if call is not None:
-            self._worded.add(call.ordinal)
-            if index is not None:
-                self.functions.pop(index, None)
+    def _at(self, index: int | None) -> Call | None:
+        """The call in this place; the last one where a piece says none."""
+        return self.last if index is None else self.by_index.get(index)
 
     def _ordinal(self, entry: Entry | FullEntry) -> int:
         """The number of the call in its place; that of the first if none is known."""

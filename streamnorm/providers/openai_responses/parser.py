@@ -989,7 +989,7 @@ class ResponsesParser(Parser):
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
-            if call.fragments and self._places.may_be_told(call, call.raw, Counter()):
+            if self._places.may_be_told(call, call.raw, Counter()):
                 self.calls.fail(call, "conflict", _ELSEWHERE, out)
         raise StreamOver
 

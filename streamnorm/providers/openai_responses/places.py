@@ -191,7 +191,7 @@ class Places:
     ) -> Call | None:
         """The call that an item of the final response says again, whose order may be another."""
         own = self._by_item.get((type_, first_text(item.get("id")) or ""))
-        if own is not None and own.wire_id == item["id"] and not item.get("call_id"):
+        if own is not None and not item.get("call_id"):
             return own  # by the only id that it has
         place = index if self._by_output[type_].get(index) is not None else None
         return self.of_item(type_, item, place, name, final=True)
