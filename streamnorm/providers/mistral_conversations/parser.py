@@ -369,15 +369,8 @@ class ConversationsParser(Parser):
         if not self.calls.restarts(held, p.id, p.name, out):
             agent = p.agent_id or self._agent
             self._executed[p.id or ""] = self.calls.open(
-                out,
-                _kind(p.name),
-                id=p.id,
-                field="id",
-                name=p.name,
-                seen=p,
-                agent=agent,
-                instead=held,
-            )
+                out, _kind(p.name), id=p.id, field="id", name=p.name, seen=p, agent=agent, instead=held,
+            )  # fmt: skip
             if p.agent_id:
                 self._executed[p.id or ""].echo = {"agent_id": p.agent_id}
         if p.arguments:
