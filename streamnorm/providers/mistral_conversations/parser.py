@@ -430,8 +430,8 @@ class ConversationsParser(Parser):
 
     def _handoff_done(self, p: HandoffDone, out: Out) -> None:
         held = self._handoffs.get(p.id or "")
-        if held is None:
-            held = self._hand(p.id, {}, self._agent, p, out)
+        if held is None or held.call.denied is not None:
+            held = held or self._hand(p.id, {}, self._agent, p, out)
             for other, _ in self._handoffs.values():  # it may be the end of any of them
                 self.calls.taint(other, "an end came that is of no beginning")
         call, said = held
