@@ -170,9 +170,7 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         # The last characters of a piece that may make a text whole, where that is to be known.
         self.last = ""
-        self.both_ways = (
-            False  # the payload that is being read says arguments as text and as objects
-        )
+        self.both_ways = False  # the payload being read says arguments as text and as objects
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
@@ -343,13 +341,13 @@ class Calls:
             self.append(call, text, out)
             call.objects = len(fragments)  # one, unless it came too late
             return None
+        if self.closes:  # nobody was seen to send several where calls have a closing mark
+            return self.taint(call, "an object came behind other arguments")
         size = self._size(call)
-        if size == len(text) and call.raw == text and not self.closes:
+        if size == len(text) and call.raw == text:
             return self._scribe.note("args.repeated", call_id=call.id)
         if not call.objects:
             return self.taint(call, "an object came between the fragments of its arguments")
-        if self.closes:  # nobody was seen to say them so where calls have a closing mark
-            return self.taint(call, "its arguments came as two objects")
         inner = text.strip()[1:-1].strip()
         if not inner:
             return None

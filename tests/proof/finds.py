@@ -231,6 +231,7 @@ def conversed(kind: str, **fields: Any) -> Payload:
 
 
 RESPONSE_OVER: Payload = {"type": "conversation.response.done"}
+RESPONSE_BEGUN: Payload = {"type": "conversation.response.started", "conversation_id": "c"}
 LEAVING = {"previous_agent_id": "a", "previous_agent_name": "x"}
 ENTERING = {"next_agent_id": "b", "next_agent_name": "y"}
 
@@ -362,6 +363,21 @@ FINDS: dict[str, Find] = {
                                **({} if kind == "done" else {"arguments": said}))
          for id, first in (("e2", '{"q":'), ("e3", '{"q"'))
          for kind, said in (("started", first), ("delta", "1}"), ("done", "")) * 2), RESPONSE_OVER)),
+    "bedrock: a start that says nothing, in the place of an open call": (
+        "bedrock",
+        (use(), bedrock("contentBlockStart", start={}),
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}), bedrock("contentBlockStop"),
+         aws_stop("tool_use"), METADATA)),
+    "interactions: a text with arguments, for a call without any that has stopped": (
+        "gemini_interactions",
+        (step_start(type="mcp_server_tool_call"), step("stop"),
+         step("delta", delta={"type": "text", "id": "A", "arguments": {"to": "me"}}),
+         interaction("requires_action"))),
+    "conversations: the end of a handoff that was given up, and another one that begins": (
+        "mistral_conversations",
+        (conversed("agent.handoff.done", **ENTERING), RESPONSE_BEGUN, RESPONSE_BEGUN,
+         conversed("agent.handoff.started", **LEAVING, id=""), conversed("agent.handoff.done", **ENTERING),
+         RESPONSE_OVER)),
     "bedrock: calls that do not say their place": (
         "bedrock",
         (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),

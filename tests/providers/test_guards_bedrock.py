@@ -288,3 +288,12 @@ def test_an_invocation_of_a_new_kind_or_of_none_is_passed_on_and_those_beside_it
 def test_a_call_of_an_agent_in_a_damaged_payload_is_none():
     events = payloads("bedrock", {**control(ASKED), "contentBlockStop": {"contentBlockIndex": "x"}})
     assert fate(events)[0] == ["conflict"]
+
+
+def test_a_start_that_says_nothing_voids_the_call_that_is_open_in_its_place_and_no_other():
+    nothing = {"contentBlockStart": {"start": {}, "contentBlockIndex": 0}}
+    call, rest = (b_start(), b_delta(WHOLE)), (b_stop(), *B_END)
+    assert fate(payloads("bedrock", *call, nothing, *rest))[0] == ["conflict"]
+    assert fate(payloads("bedrock", *call, b_stop(), nothing, *rest))[0] == [{"to": "me"}]
+    elsewhere = {"contentBlockStart": {"start": {}, "contentBlockIndex": 1}}
+    assert fate(payloads("bedrock", *call, elsewhere, *rest))[0] == [{"to": "me"}]

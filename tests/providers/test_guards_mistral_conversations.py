@@ -237,6 +237,16 @@ def test_what_was_heard_of_a_handoff_is_told_once(times):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [([entering()], "broken_tool_call"), ([leaving(), entering()], "tool_call")],
+)
+def test_an_end_of_a_handoff_that_broke_may_be_that_of_any(before: list[Any], kind: str):
+    begun = {"type": "conversation.response.started", "conversation_id": "c"}
+    calls = ends(told(begun, *before, begun, leaving(id=None), entering(), DONE))
+    assert [call.kind for call in calls] == [kind, kind]
+
+
 def test_a_handoff_that_is_another_when_it_is_said_again_is_noted():
     pipe = Normalizer(HERE)
     for payload in (leaving(), entering(), entering(next_agent_id="c"), DONE):

@@ -760,7 +760,7 @@ class ResponsesParser(Parser):
             self._call_added(tool, item, raw, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
-        elif self._is_item(item, p.output_index):
+        elif self._doubt_unless_typed(item, p.output_index):
             self._places.house(id_of(item), p.output_index)
             self._told_in(item).house(p.output_index)
         self.calls.lossy = ""
@@ -797,12 +797,12 @@ class ResponsesParser(Parser):
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
 
-    def _is_item(self, item: Any, index: int | None) -> bool:
-        """Does it say of what type it is? One that does not may be the call in its place, or any."""
+    def _doubt_unless_typed(self, item: Any, index: int | None) -> bool:
+        """An item that does not say of what type it is may be the call in its place, or any. Does it?"""
         if isinstance(item, dict) and isinstance(item.get("type"), str):
             return True
-        there = self.calls.unfinished()
-        for call in there if index is None else self._places.named(index, "", self.TOOLS):
+        anybody = self.calls.unfinished()
+        for call in anybody if index is None else self._places.named(index, "", self.TOOLS):
             self.calls.taint(call, "an item came in its place that cannot be read")
         return False
 
@@ -822,7 +822,7 @@ class ResponsesParser(Parser):
         tool = self._tool_of(item)
         self._speak_of(p, item)
         if tool is None:
-            self._is_item(item, p.output_index)
+            self._doubt_unless_typed(item, p.output_index)
             texts = self._told_in(item if isinstance(item, dict) else {})
             self._other_item(item, self._home_of(id_of(item), p.output_index, texts), out)
         elif "call" in tool.role:
