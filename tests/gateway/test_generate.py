@@ -9,7 +9,7 @@ import pytest
 
 from streamnorm.encoding.steps import Step
 from streamnorm.gateway.upstreams import Upstreams
-from streamnorm.testing import Server, call, cut, error, finish, say, script, think
+from streamnorm.testing import Server, call, cut, error, finish, say, script, think, usage
 from streamnorm.testing.http import Answer
 from tests.gateway.kit import (
     MODEL,
@@ -90,6 +90,16 @@ def test_thoughts_are_marked_and_counted_apart():
     assert counts["totalTokenCount"] == counts["promptTokenCount"] + (
         counts["candidatesTokenCount"] + counts["thoughtsTokenCount"]
     )
+
+
+def test_tokens_of_thoughts_are_none_of_the_candidates():
+    counted = script(think("Hm."), say("Hi"), usage(input=30, output=20, cached=5, reasoning=8))
+    with between("openai_responses", counted) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["usageMetadata"] == {
+        "promptTokenCount": 30, "candidatesTokenCount": 12, "thoughtsTokenCount": 8,
+        "cachedContentTokenCount": 5, "totalTokenCount": 50,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("word", "said"), [("length", "MAX_TOKENS"), ("content_filter", "SAFETY")])
