@@ -66,7 +66,7 @@ class Passing:
             begin = await _begin_of(chunks)
             if isinstance(begin, Failed):
                 return begin
-            if begin.lstrip().startswith((b"{", b"[")):
+            if _is_json(begin) or not case.asked.stream:
                 return await self._whole(response, begin, chunks)
             return await _Through(case, response, begin, chunks).run()
         finally:
@@ -89,17 +89,21 @@ class Passing:
         if not _is_answer(body):
             if _is_answer(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
                 return await _Through(case, response, body, chunks).run()
-            return Failed("truncated", _NO_ANSWER, retryable=True)
+            if _is_json(body):
+                return Failed("truncated", _NO_ANSWER, retryable=True)
         whole = Whole(case, body)
         if case.asked.stream:  # what counts, and the like, is none
             return await self._streamed(response, whole, body)
         told = whole.failure or whole.retold() or body
         if isinstance(told, Failed):
             return told
+        headers = dict(passed_back(response.headers.raw))
+        if told is not body:
+            headers[b"content-type"] = b"application/json"
         case.exchange.state, body = "done", told
         if case.is_renamed:
             body = _of_model(body, case.asked.model)
-        await case.client.answer(response.status_code, passed_back(response.headers.raw), body)
+        await case.client.answer(response.status_code, list(headers.items()), body)
         return None
 
     async def _streamed(self, response: httpx.Response, whole: Whole, body: bytes) -> Failed | None:
@@ -129,6 +133,10 @@ async def _begin_of(chunks: AsyncIterator[bytes]) -> bytes | Failed:
     except _LOST as error:
         return lost(error)
     return begin
+
+
+def _is_json(body: bytes) -> bool:
+    return body.lstrip().startswith((b"{", b"["))
 
 
 def _is_answer(body: bytes) -> bool:

@@ -172,6 +172,19 @@ def test_its_sdk_is_told_by_a_number_whether_to_ask_again(steps: list[Step], num
     assert heard.error["code"] == number
 
 
+@pytest.mark.parametrize(("code", "status", "word"), [
+    ("rate_limit", 429, "RESOURCE_EXHAUSTED"), ("auth", 401, "UNAUTHENTICATED"),
+    ("invalid", 400, "INVALID_ARGUMENT"), ("overloaded", 529, "INTERNAL"),
+])  # fmt: skip
+def test_a_refusal_of_another_wire_has_a_status_that_its_clients_know(
+    code: str, status: int, word: str
+):
+    with between("anthropic", script(error(code, status=status))) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.error is not None
+    assert (heard.status, heard.error["code"], heard.error["status"]) == (status, status, word)
+
+
 def test_an_answer_at_once_has_no_part_that_says_nothing():
     with between("anthropic", script(think("Hm."))) as (running, _):
         heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
