@@ -341,7 +341,9 @@ def _not_whole(name: str) -> Failed:
 
 
 def _not_to_be_run(reason: FinishReason, word: str | None) -> Failed:
-    what = f"the answer ended with {word or reason!r} and a tool call in it, which must not be run so"
+    what = (
+        f"the answer ended with {word or reason!r} and a tool call in it, which must not be run so"
+    )
     return Failed("provider_error", what, False, reason)
 
 

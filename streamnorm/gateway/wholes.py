@@ -5,8 +5,8 @@ there is one rule for both: no call whose answer did not end normally, and none 
 that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
 
 Rule: the bytes stay as they are unless such a call is in them, or they are a stream after all, or the
-payloads of one in a list. An answer without a call of the client's is nobody's business, whatever it is. But a client that
-asked for a stream hears one: of JSON it would hear nothing, and that quietly.
+payloads of one in a list. An answer without a call of the client's is nobody's business, whatever it is.
+But a client that asked for a stream hears one: of JSON it would hear nothing, and that quietly.
 """
 
 from __future__ import annotations

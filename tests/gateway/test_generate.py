@@ -155,7 +155,9 @@ def test_a_word_for_the_end_that_nobody_knows_is_told_to_its_own_wire_alone(
 ):
     told = told_by_gemini({"text": "Hi"}, end=end)
     if wire != "gemini":
-        told = [c.replace(b'"stop"', b'"%b"' % end.encode()) for c in script(say("Hi")).chunks(wire)]
+        told = [
+            c.replace(b'"stop"', b'"%b"' % end.encode()) for c in script(say("Hi")).chunks(wire)
+        ]
     with between(wire, telling(wire, told), whole=True) as (running, _):
         heard = post(running.url, Generate.path, BODY)
     assert heard.payloads[-1]["candidates"][0]["finishReason"] == said

@@ -720,7 +720,9 @@ def _chat(number: int, delta: dict[str, Any], end: str | None = None) -> dict[st
 
 def _called(text: str) -> dict[str, Any]:
     function = {"name": "f", "arguments": text}
-    return {"tool_calls": [{"index": 0, "id": f"call_{text}", "type": "function", "function": function}]}
+    return {
+        "tool_calls": [{"index": 0, "id": f"call_{text}", "type": "function", "function": function}]
+    }
 
 
 def _generated(number: int, parts: list[dict[str, Any]], end: str) -> dict[str, Any]:
@@ -753,7 +755,9 @@ def _handed_on(wire: str, payloads: list[dict[str, Any]], **options: Any) -> tup
     return passage, passage.feed(said) + passage.close()
 
 
-@pytest.mark.parametrize(("wire", "case"), [(w, case) for w, cases in SEVERAL.items() for case in cases])
+@pytest.mark.parametrize(
+    ("wire", "case"), [(w, case) for w, cases in SEVERAL.items() for case in cases]
+)
 def test_of_several_answers_each_must_end_well_that_calls_something(wire: str, case: str):
     passage, heard = _handed_on(wire, SEVERAL[wire][case])
     assert passage.failure is not None

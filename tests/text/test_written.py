@@ -250,7 +250,9 @@ def test_an_integer_that_is_too_long_to_be_written_is_refused_and_says_so(value)
         json_bytes(value)
 
 
-@pytest.mark.parametrize("char", ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "é", "\u2027"])
+@pytest.mark.parametrize(
+    "char", ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "é", "\u2027"]
+)
 def test_one_line_is_one_to_whoever_reads_it(char: str):
     line = one_line(json_bytes({"a": f"x{char}y"}))
     assert line.decode().splitlines() == [line.decode()]
