@@ -462,10 +462,6 @@ class Calls:
 
     def end_turn(self, out: Out, reason: FinishReason | None, choice: int | None = None) -> None:
         """The turn ended: every call of it counts now, or never. None: it did not say how."""
-        if choice is not None and reason is not None and reason not in NORMAL:
-            made = (call for call in self.all if call.choice == choice)
-            if any(call.kind.runs_on == "client" for call in made):
-                self.marks.odd_end = reason
         self._doubt_for_the_nameless(choice)
         self._doubt_the_empty(choice)
         for call in self.unfinished(choice):

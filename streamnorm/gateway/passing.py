@@ -66,7 +66,7 @@ class Passing:
             begin = await _begin_of(chunks)
             if isinstance(begin, Failed):
                 return begin
-            if _is_json(begin) or not case.asked.stream:
+            if begin.lstrip().startswith((b"{", b"[")):
                 return await self._whole(response, begin, chunks)
             return await _Through(case, response, begin, chunks).run()
         finally:
@@ -89,8 +89,7 @@ class Passing:
         if not _is_answer(body):
             if _is_answer(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
                 return await _Through(case, response, body, chunks).run()
-            if _is_json(body):
-                return Failed("truncated", _NO_ANSWER, retryable=True)
+            return Failed("truncated", _NO_ANSWER, retryable=True)
         whole = Whole(case, body)
         if case.asked.stream:  # what counts, and the like, is none
             return await self._streamed(response, whole, body)
@@ -133,10 +132,6 @@ async def _begin_of(chunks: AsyncIterator[bytes]) -> bytes | Failed:
     except _LOST as error:
         return lost(error)
     return begin
-
-
-def _is_json(body: bytes) -> bool:
-    return body.lstrip().startswith((b"{", b"["))
 
 
 def _is_answer(body: bytes) -> bool:

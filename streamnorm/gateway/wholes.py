@@ -4,9 +4,9 @@ It is told to the guard of streams as the stream that it would have been (``Mess
 there is one rule for both: no call whose answer did not end normally, and none that is not whole. Calls
 that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
 
-Rule: the bytes stay as they are unless such a call is in them, or they are a stream after all, or the
-payloads of one in a list. An answer without a call of the client's is nobody's business, whatever it is.
-But a client that asked for a stream hears one: of JSON it would hear nothing, and that quietly.
+Rule: the bytes stay as they are unless such a call is in them, or they are the payloads of a stream in a
+list. An answer without a call of the client's is nobody's business, whatever it is. But a client that
+asked for a stream hears one: of JSON it would hear nothing, and that quietly.
 """
 
 from __future__ import annotations
@@ -38,20 +38,16 @@ class Whole:
     def __init__(self, case: Case, body: bytes) -> None:
         self._case = case
         self._events: list[Event] = []
-        said = _read(body)
-        self._odd = not isinstance(said, dict)  # a stream, of which its client reads nothing
+        said = msgspec.json.decode(body)
+        self._odd = isinstance(said, list)  # a stream's payloads: its client reads one answer
         self._passage = Passage(
             case.wire.name, listener=self._hear, limits=case.services.settings.limits
         )
-        for piece in [body] if said is None else map(sse, _payloads(case, said)):
-            self._passage.feed(piece)
+        for payload in _payloads(case, said):
+            self._passage.feed(sse(payload))
         self._passage.close()
         case.notes.update(self._passage.notes)
-        self.failure = self._passage.failure if said is None or self._has_calls else None
-        if said is None:
-            return
-        if self._has_calls and self.failure is None:
-            self.failure = _doubt(body)
+        self.failure = (self._passage.failure or _doubt(body)) if self._has_calls else None
         if self.failure is not None and self.failure.reason == "truncated":
             self.failure = msgspec.structs.replace(self.failure, error=_NO_END)
 
@@ -105,14 +101,6 @@ def _doubt(body: bytes) -> Failed | None:
     except Refused as why:
         return Failed("protocol", f"the answer has a call in it, and is no exact JSON: {why}", True)
     return None
-
-
-def _read(body: bytes) -> Any:
-    """The value that it says; None for what is no JSON, and may be a stream."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _payloads(case: Case, said: Any) -> Iterable[dict[str, Any]]:
