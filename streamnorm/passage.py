@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from .core.calls import NORMAL
 from .core.cursor import At
-from .events import Event, Failed, FailedReason, Finish, FinishReason, ToolCallStart
+from .events import Event, Failed, FailedReason, Finish, ToolCallStart
 from .framing import sniff
 from .framing.borders import REACH, Borders, all_ends, borders_of, last_end
 from .limits import Limits
@@ -325,26 +325,20 @@ class Passage:
 
     def _objection(self, ending: Finish) -> Failed | None:
         """Why what is held must not go, though the stream came to its end."""
-        marks, reason, word = self._marks, ending.reason, ending.raw_reason
-        if reason in NORMAL:
-            if marks.broke is not None:
-                return _not_whole(marks.broke)
-            if marks.odd_end is None:
-                return None
-            reason, word = marks.odd_end, None  # of another answer than the first
-        ripe = self._is_ripe and (marks.cut or not self._eager)
-        return _not_to_be_run(reason, word) if ripe else None
+        if ending.reason in NORMAL:
+            return None if self._marks.broke is None else _not_whole(self._marks.broke)
+        ripe = self._is_ripe and (self._marks.cut or not self._eager)
+        return _not_to_be_run(ending) if ripe else None
 
 
 def _not_whole(name: str) -> Failed:
     return Failed("protocol", f"the call {name!r} is not whole", True)
 
 
-def _not_to_be_run(reason: FinishReason, word: str | None) -> Failed:
-    what = (
-        f"the answer ended with {word or reason!r} and a tool call in it, which must not be run so"
-    )
-    return Failed("provider_error", what, False, reason)
+def _not_to_be_run(ending: Finish) -> Failed:
+    word = ending.raw_reason or ending.reason
+    what = f"the answer ended with {word!r} and a tool call in it, which must not be run so"
+    return Failed("provider_error", what, False, ending.reason)
 
 
 _WAYS: dict[Way, Callable[[Passage, bytes], bytes]] = {

@@ -159,9 +159,7 @@ class Calls:
 
     def __init__(self, scribe: Scribe, mint: Mint, limits: Limits) -> None:
         self.all: list[Call] = []
-        self.called: set[int] = set()  # the choices of which a call of the client's was told
-        self._callers: set[int] = set()  # … or begun, of the first ``_looked`` calls
-        self._looked = 0
+        self.called: set[int] = set()  # the choices that call something of the client's
         # Tell a start as soon as id and name are known; a wire that may send its names in pieces
         # waits for the first fragment.
         self.eager = True
@@ -490,25 +488,10 @@ class Calls:
 
     def end_turn(self, out: Out, reason: FinishReason | None, choice: int | None = None) -> None:
         """The turn ended: every call of it counts now, or never. None: it did not say how."""
-        if (
-            choice is not None
-            and reason is not None
-            and reason not in NORMAL
-            and self._calls(choice)
-        ):
-            self.marks.odd_end = reason
         self._doubt_for_the_nameless(choice)
         self._doubt_the_empty(choice)
         for call in self.unfinished(choice):
             TABLE["end", call.state](self, call, reason, out)
-
-    def _calls(self, choice: int) -> bool:
-        """Was a call of the client's begun there? Each call is looked at once, however often this is asked."""
-        self._callers.update(
-            c.choice for c in self.all[self._looked :] if c.kind.runs_on == "client"
-        )
-        self._looked = len(self.all)
-        return choice in self._callers
 
     def end(self, call: Call, reason: FinishReason, out: Out) -> None:
         """This one counts now, or never: the wire says so before the turn has ended."""

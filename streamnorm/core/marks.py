@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import length_hint
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..events import FinishReason
 
 __all__ = ["Marks"]
 
@@ -20,8 +16,7 @@ class Marks:
     """Frames are counted from the last of a chunk: so many were still unread."""
 
     __slots__ = (
-        "behind_end", "behind_ripe", "broke", "cut", "eager", "in_last_chunk", "odd_end", "quiet",
-        "unread",
+        "behind_end", "behind_ripe", "broke", "cut", "eager", "in_last_chunk", "quiet", "unread",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -32,8 +27,6 @@ class Marks:
         self.in_last_chunk = 0  # frames of the chunk in which that was
         # The name of the first call of the client's that is not whole, though nobody says why.
         self.broke: str | None = None
-        # Of several answers, the end of one that calls something of the client's and ended otherwise.
-        self.odd_end: FinishReason | None = None
         self.cut = False  # a call of the client's is not whole, for whatever reason
         self.eager = False  # what is whole may be run at once: only another call is ripe
 

@@ -96,10 +96,13 @@ class Passing:
         told = whole.failure or whole.retold() or body
         if isinstance(told, Failed):
             return told
+        headers = dict(passed_back(response.headers.raw))
+        if told is not body:
+            headers[b"content-type"] = b"application/json"
         case.exchange.state, body = "done", told
         if case.is_renamed:
             body = _of_model(body, case.asked.model)
-        await case.client.answer(response.status_code, passed_back(response.headers.raw), body)
+        await case.client.answer(response.status_code, list(headers.items()), body)
         return None
 
     async def _streamed(self, response: httpx.Response, whole: Whole, body: bytes) -> Failed | None:

@@ -39,7 +39,7 @@ class Whole:
         self._case = case
         self._events: list[Event] = []
         said = msgspec.json.decode(body)
-        self._odd = isinstance(said, list)  # a stream as one text: its client reads one answer
+        self._odd = isinstance(said, list)  # a stream's payloads: its client reads one answer
         self._passage = Passage(
             case.wire.name, listener=self._hear, limits=case.services.settings.limits
         )

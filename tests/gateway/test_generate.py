@@ -7,8 +7,10 @@ import json
 import httpx
 import pytest
 
+from streamnorm.encoding.steps import Step
 from streamnorm.gateway.upstreams import Upstreams
-from streamnorm.testing import call, finish, say, script, think
+from streamnorm.testing import Server, call, cut, error, finish, say, script, think, usage
+from streamnorm.testing.http import Answer
 from tests.gateway.kit import (
     MODEL,
     Generate,
@@ -90,6 +92,16 @@ def test_thoughts_are_marked_and_counted_apart():
     )
 
 
+def test_tokens_of_thoughts_are_none_of_the_candidates():
+    counted = script(think("Hm."), say("Hi"), usage(input=30, output=20, cached=5, reasoning=8))
+    with between("openai_responses", counted) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["usageMetadata"] == {
+        "promptTokenCount": 30, "candidatesTokenCount": 12, "thoughtsTokenCount": 8,
+        "cachedContentTokenCount": 5, "totalTokenCount": 50,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(("word", "said"), [("length", "MAX_TOKENS"), ("content_filter", "SAFETY")])
 def test_words_for_the_end_are_its_own(word: str, said: str):
     with between("openai_chat", script(say("Hm"), finish(word))) as (running, _):
@@ -121,6 +133,64 @@ def test_a_signature_without_a_text_is_told_where_the_answer_is_told_anew():
     with between("gemini", told, whole=True) as (running, _):
         heard = post(running.url, Generate.path, BODY)
     assert parts_of(heard) == [{"text": "Hi"}, SIGNED, {"text": ""}]
+
+
+def test_a_signature_ends_a_text_in_an_answer_that_is_told_anew():
+    """Two calls under one id: so the answer is told by us."""
+    signed, made = {"text": "a", "thoughtSignature": "c2ln"}, {"name": "get_weather", "args": {}}
+    calls = [{"functionCall": {"id": "same", **made}}] * 2
+    (told,) = told_by_gemini(signed, {"text": "b"}, {"text": "c"}, *calls)
+    answer = Server(lambda number: Answer(200, "application/json", [told.removeprefix(b"data: ")]))
+    with between("gemini", answer) as (running, _):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
+    assert parts_of(heard)[:2] == [signed, {"text": "bc"}]
+    assert len({part["functionCall"]["id"] for part in parts_of(heard)[2:]}) == 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("wire", "end", "said"), [
+    ("gemini", "SOMETHING_NEW", "SOMETHING_NEW"), ("openai_chat", "something_new", "STOP"),
+])  # fmt: skip
+def test_a_word_for_the_end_that_nobody_knows_is_told_to_its_own_wire_alone(
+    wire: str, end: str, said: str
+):
+    told = told_by_gemini({"text": "Hi"}, end=end)
+    if wire != "gemini":
+        told = [
+            c.replace(b'"stop"', b'"%b"' % end.encode()) for c in script(say("Hi")).chunks(wire)
+        ]
+    with between(wire, telling(wire, told), whole=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["candidates"][0]["finishReason"] == said
+
+
+@pytest.mark.parametrize(("steps", "number"), [
+    ([cut()], 503), ([error("server")], 503), ([call("get_weather"), finish("length")], 500),
+], ids=["cut", "failed", "length"])  # fmt: skip
+def test_its_sdk_is_told_by_a_number_whether_to_ask_again(steps: list[Step], number: int):
+    with between("openai_chat", script(say("Hi"), *steps)) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[0]["candidates"][0]["content"]["parts"] == [{"text": "Hi"}]
+    assert heard.error is not None
+    assert heard.error["code"] == number
+
+
+@pytest.mark.parametrize(("code", "status", "word"), [
+    ("rate_limit", 429, "RESOURCE_EXHAUSTED"), ("auth", 401, "UNAUTHENTICATED"),
+    ("invalid", 400, "INVALID_ARGUMENT"), ("overloaded", 529, "INTERNAL"),
+])  # fmt: skip
+def test_a_refusal_of_another_wire_has_a_status_that_its_clients_know(
+    code: str, status: int, word: str
+):
+    with between("anthropic", script(error(code, status=status))) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.error is not None
+    assert (heard.status, heard.error["code"], heard.error["status"]) == (status, status, word)
+
+
+def test_an_answer_at_once_has_no_part_that_says_nothing():
+    with between("anthropic", script(think("Hm."))) as (running, _):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
+    assert parts_of(heard) == [{"text": "Hm.", "thought": True}]
 
 
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\n", "\v", "\x1c"])

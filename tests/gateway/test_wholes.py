@@ -254,9 +254,13 @@ LIST = [generated(end=None), generated(("", WHOLE), end=None), generated()]
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_payloads_in_a_list_are_told_as_the_client_asked(stream: bool):
     """So Google streams to whom does not say ``alt=sse``, and so a proxy may answer that loses it."""
-    upstream = Server(lambda number: Answer(200, "application/json", [json.dumps(LIST).encode()]))
+    told = [json.dumps(LIST).encode()]
+    upstream = Server(lambda number: Answer(200, "application/json; charset=UTF-8", told))
     with between("gemini", upstream) as (running, _):
         said = Generate(running.url, stream=stream).ask("Hello")
+        again = Generate(running.url, stream=stream)
+        heard = post(running.url, again.path, again.body())
+    assert heard.headers["content-type"] == ("text/event-stream" if stream else "application/json")
     assert (said.text, [call.arguments for call in said.calls], said.end) == (
         "Hm.Hm.Hm.", [{"city": "Oslo"}], "STOP",
     )  # fmt: skip
