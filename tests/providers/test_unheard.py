@@ -22,6 +22,7 @@ from tests.proof.finds import (
     delta,
     entry,
     function,
+    generated,
     interaction,
     named,
     over,
@@ -288,6 +289,15 @@ def test_a_chunk_that_is_padding_has_lost_nothing():
     calls, notes = heard("openai_chat", chat(named(WHOLE)), {"object": "chat.completion.chunk"},
                          chat(finish="stop"), DONE)  # fmt: skip
     assert (calls, notes["wire.field_odd"]) == ([WHOLE], 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "fate"), [("x", "conflict"), ({"x": "y"}, "conflict"), (1, WHOLE)]
+)
+def test_a_new_field_of_a_piece_that_has_no_text_may_be_its_text(value: Any, fate: str):
+    pieces = named(WHOLE), {"index": 0, "new": value}
+    said = [generated(piece) for piece in pieces]
+    assert told("dashscope", *said, generated(finish="tool_calls")) == [fate]
 
 
 def test_a_start_that_says_nothing_of_its_call_breaks_it():
