@@ -316,6 +316,12 @@ def test_a_step_that_begins_or_goes_on_after_the_end_is_not_whole():
     assert told("gemini_interactions", *said) == ["conflict"]
 
 
+def test_a_stop_said_again_after_the_end_leaves_a_call_that_was_closed_in_no_doubt():
+    ended = interaction("requires_action")
+    said = (step_start(), step("stop"), ended, step("stop"))
+    assert told("gemini_interactions", *said) == [""]
+
+
 def test_a_fragment_that_is_an_object_is_noted():
     said = (step_start(), arguments({"to": "me"}), step("stop"), interaction("completed"))
     calls, notes = heard("gemini_interactions", *said)
