@@ -577,6 +577,15 @@ def test_a_word_beside_pieces_is_of_each_call_that_they_are_of():
     assert fate(heard("openai_chat", begun + more + END + DONE)[0])[0] == ["conflict"]
 
 
+def test_a_word_beside_each_of_two_pieces_is_no_end_where_each_says_its_id():
+    first = {**EMPTY, "function": {"name": "pay", "arguments": "{}"}}
+    for word, expected in (("stop", {"n": 1}), (None, "conflict")):
+        body = entries(first, finish="stop") + entries(
+            {**CALL, "function": {"arguments": PAY}}, finish=word
+        )
+        assert fate(heard("openai_chat", body + END + DONE)[0])[0] == [expected]
+
+
 def test_a_word_beside_a_piece_of_a_call_that_stands_elsewhere_is_none_of_a_place():
     more = {"index": 5, "id": "a", "function": {"arguments": ":1}"}}
     body = entries(BEGUN) + entries(more, finish="stop") + END + DONE

@@ -22,6 +22,7 @@ from tests.proof.finds import (
     delta,
     entry,
     function,
+    generated,
     interaction,
     named,
     over,
@@ -290,6 +291,15 @@ def test_a_chunk_that_is_padding_has_lost_nothing():
     assert (calls, notes["wire.field_odd"]) == ([WHOLE], 1)
 
 
+@pytest.mark.parametrize(
+    ("value", "fate"), [("x", "conflict"), ({"x": "y"}, "conflict"), (1, WHOLE)]
+)
+def test_a_new_field_of_a_piece_that_has_no_text_may_be_its_text(value: Any, fate: str):
+    pieces = named(WHOLE), {"index": 0, "new": value}
+    said = [generated(piece) for piece in pieces]
+    assert told("dashscope", *said, generated(finish="tool_calls")) == [fate]
+
+
 def test_a_start_that_says_nothing_of_its_call_breaks_it():
     bare = {"type": "tool-call-start", "index": 0, "delta": {}}
     named_late = cohere("delta", {"id": "A", "function": {"name": "pay", "arguments": ""}})
@@ -304,6 +314,12 @@ def test_a_step_that_begins_or_goes_on_after_the_end_is_not_whole():
     ]
     said = (step_start(), arguments(FIRST), ended, arguments(REST), step("stop"))
     assert told("gemini_interactions", *said) == ["conflict"]
+
+
+def test_a_stop_said_again_after_the_end_leaves_a_call_that_was_closed_in_no_doubt():
+    ended = interaction("requires_action")
+    said = (step_start(), step("stop"), ended, step("stop"))
+    assert told("gemini_interactions", *said) == [""]
 
 
 def test_a_fragment_that_is_an_object_is_noted():
