@@ -557,10 +557,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.whole", "always: self.marks.behind_ripe is None"): _SHORTCUT,
     (_CALLS, "Calls._whole_by_steps", "always: self._doubles"): _SHORTCUT,
     (_CALLS, "Calls._balance", "always: call.balance is None"): _AGAIN,
-    (
-        _CALLS, "Calls._announce",
-        "never: call.balance is not None and (not self.is_whole(call))",
-    ): _SHORTCUT,
     (_CALLS, "Calls.void", "without: and call.wire_id is not None"): _TYPES,
     (_CALLS, "Calls._mended", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls._doubt", "without: and self.mended"): _SHORTCUT,
@@ -577,8 +573,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.merge_object", "without: and size == len(text)"): _SHORTCUT,
     (_CALLS, "Calls._whole_by_steps", "without: and known is not None #2"): _TYPES,
     (_CALLS, "Calls._ripen_if_whole", "always: call.reach is None"): _AGAIN,
-    (_CALLS, "Calls._compare", "never: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
-    (_CALLS, "Calls._compare", "always: len(call.fragments) > 1 and text == held"): _ONE_PIECE,
+    (
+        _CALLS, "Calls._compare",
+        "never: len(call.fragments) > 1 and text == held and (len(text) == self._size(call))",
+    ): _ONE_PIECE,
+    (
+        _CALLS, "Calls._compare",
+        "always: len(call.fragments) > 1 and text == held and (len(text) == self._size(call))",
+    ): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and len(call.fragments) > 1"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._began_otherwise", "always: self._given_up"): _SHORTCUT,
@@ -681,10 +683,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._close", "without: self.replace(call, call.raw)"): _AGAIN,
     (_CALLS, "Calls._close", "without: call.judged = call.fragments[0]"): _AGAIN,
     (_CALLS, "Calls._close_again", "other: 1 in len(call.fragments) != 1"): _AGAIN,
-    (_CALLS, "Calls._announce", "without: call.balance = Balance()"): _AGAIN,
-    (
-        _CALLS, "Calls._against", "other: 1 in call.objects > 1",
-    ): "one object is one fragment, and two are three",
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
     ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,
     (_CANONICAL, "_number", "boundary: number < 0"): "zero was told before",
@@ -704,7 +702,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CANONICAL, "checksum", "always: _sha256 is None"): "the same, made anew",
     (_WRITTEN, "json_bytes", "always: line.rfind(b'null') >= 0"): _SHORTCUT,
     (_WRITTEN, "made_safe", "always: _LESS in line or _MORE in line or _AND in line"): _SHORTCUT,
-    (_WRITTEN, "made_safe", "always: _LEAD in line"): _SHORTCUT,
+    (_WRITTEN, "_without_separators", "always: _LEAD in line"): _SHORTCUT,
     (
         _WRITTEN, "safe_text",
         "always: _LESS in line or _MORE in line or _AND in line or (_LEAD in line)",
