@@ -234,6 +234,16 @@ def test_bytes_that_were_replaced_break_their_own_call_alone(more: dict[str, Any
     assert [(n, a) for _, n, a in calls(events)] == [("good", {"a": "?"})]
 
 
+@pytest.mark.parametrize(
+    "odd", [{"executableCode": {"code": 5}}, {"toolCall": {"id": "1", "args": {"a": "?"}}}]
+)
+def test_what_is_lost_of_a_call_that_the_provider_runs_is_of_no_other_beside_it(
+    odd: dict[str, Any],
+):
+    body = parts(odd, call(name="good", args={"n": 1})).replace(b"?", b"\xff") + STOP
+    assert fate(told(body)) == ([{"n": 1}, "conflict"], CALLED)
+
+
 @pytest.mark.parametrize("word", ["functionCall", "partialArgs", "args"])
 def test_a_new_field_of_a_part_that_has_a_calls_words_inside_breaks_the_open_call(word: str):
     """Beside a text: a part that says nothing would break it anyway."""
