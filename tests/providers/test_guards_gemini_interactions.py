@@ -428,3 +428,20 @@ def test_a_start_that_is_said_again_must_bring_the_same_arguments(first, second,
 )
 def test_a_text_that_has_arguments_is_of_the_call_in_its_place_though_that_has_stopped(said, fate_):
     assert fate(told(start(), step("stop"), said, over()))[0] == [fate_]
+
+
+def test_a_call_that_begins_behind_the_end_of_its_turn_is_no_sound_one():
+    for more in (b"", STOP):
+        assert fate(told(over(), start(arguments={"n": 1}), more)) == (["conflict"], ACT)
+
+
+def test_what_is_no_call_and_only_the_final_interaction_has_is_none():
+    said = {"type": "model_output", "id": "x", "content": [{"type": "text", "text": "hi"}]}
+    frames = (start(), delta('{"n":1}'), STOP, over(CALL, said))
+    assert fate(told(*frames)) == ([{"n": 1}], ACT)
+
+
+@pytest.mark.parametrize("said", [{}, {"n": "?"}], ids=["nothing", "no characters"])
+def test_arguments_that_a_start_brought_are_held_against_the_final_interaction(said: Any):
+    last = over({**CALL, "arguments": said}).replace(b"?", b"\xff")
+    assert fate(told(start(arguments={"n": 1}), last))[0] == ["conflict"]
