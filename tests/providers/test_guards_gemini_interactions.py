@@ -437,8 +437,9 @@ def test_a_call_that_begins_behind_the_end_of_its_turn_is_no_sound_one():
 
 def test_what_is_no_call_and_only_the_final_interaction_has_is_none():
     said = {"type": "model_output", "id": "x", "content": [{"type": "text", "text": "hi"}]}
-    frames = (start(), delta('{"n":1}'), STOP, over(CALL, said))
-    assert fate(told(*frames)) == ([{"n": 1}], ACT)
+    frames = (start(), delta('{"n":1}'), STOP)
+    assert fate(told(*frames, over(CALL, said))) == ([{"n": 1}], ACT)
+    assert fate(told(*frames, over(said)))[1] == ACT
 
 
 @pytest.mark.parametrize("said", [{}, {"n": "?"}], ids=["nothing", "no characters"])
