@@ -163,8 +163,7 @@ def one_line(line: bytes) -> bytes:
     >>> one_line('{"a":"\u2028\u0085é"}'.encode()).decode()
     '{"a":"\\u2028\\u0085é"}'
     """
-    line = _without_separators(line)
-    return line.replace(_NEXT_LINE, rb"\u0085") if _NEXT_LINE in line else line
+    return _without_separators(line).replace(_NEXT_LINE, rb"\u0085")
 
 
 def _without_separators(line: bytes) -> bytes:
