@@ -449,3 +449,13 @@ def test_an_empty_object_that_was_heard_in_doubt_is_confirmed_by_one(arguments, 
     lost = delta("x", 9)
     events = told(start(), delta("{}"), lost, STOP, over({**CALL, "arguments": arguments}))
     assert fate(events)[0] == [fate_]
+
+
+@pytest.mark.parametrize(
+    ("index", "fates"), [(None, ["conflict", "conflict"]), (1, [{"n": 1}, {}])]
+)
+def test_a_step_that_does_not_say_its_place_may_be_whose_pieces_come_in_another(index, fates):
+    events = told(
+        start(), start(index, id="b"), delta('{"n":1}'), STOP, step("stop", index), over()
+    )
+    assert fate(events)[0] == fates

@@ -672,9 +672,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._close", "without: call.judged = call.fragments[0]"): _AGAIN,
     (_CALLS, "Calls._close_again", "other: 1 in len(call.fragments) != 1"): _AGAIN,
     (_CALLS, "Calls._announce", "without: call.balance = Balance()"): _AGAIN,
-    (
-        _CALLS, "Calls._against", "other: 1 in call.objects > 1",
-    ): "one object is one fragment, and two are three",
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
     ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,
     (_CANONICAL, "_number", "boundary: number < 0"): "zero was told before",

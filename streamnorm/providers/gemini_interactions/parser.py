@@ -352,7 +352,9 @@ class InteractionsParser(Parser):
         self._event_id = p.event_id or self._event_id
         self._steps.add(p.index)
         if p.index < 0:
-            self.calls.lost = True  # of which step is what comes there?
+            self.calls.taint_open(
+                "a step began that does not say its place: what comes may be of it"
+            )
         if p.step.type not in CALLS:
             self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)
