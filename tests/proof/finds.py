@@ -363,6 +363,15 @@ FINDS: dict[str, Find] = {
                                **({} if kind == "done" else {"arguments": said}))
          for id, first in (("e2", '{"q":'), ("e3", '{"q"'))
          for kind, said in (("started", first), ("delta", "1}"), ("done", "")) * 2), RESPONSE_OVER)),
+    "interactions: pieces of a call whose start does not say its place, in that of another": (
+        "gemini_interactions",
+        (step_start(type="google_search_call", id="B"),
+         {"event_type": "step.start", "step": {"type": "function_call", "id": "A", "name": "pay", "arguments": {}}},
+         step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), step("stop"))),
+    "interactions: half of a text, and none in the final interaction": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": '{"to"'}),
+         stated_finally({}))),
     "bedrock: a start that says nothing, in the place of an open call": (
         "bedrock",
         (use(), bedrock("contentBlockStart", start={}),
