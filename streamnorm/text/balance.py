@@ -21,7 +21,16 @@ _in_string = re.compile(r'["\\]').search
 class Balance:
     """What is known of the fragments that were looked at."""
 
-    __slots__ = ("_depth", "_escaped", "_even", "_hopeless", "_quoted", "_seen", "_whole", "refused")
+    __slots__ = (
+        "_depth",
+        "_escaped",
+        "_even",
+        "_hopeless",
+        "_quoted",
+        "_seen",
+        "_whole",
+        "refused",
+    )
 
     def __init__(self) -> None:
         self._seen = self._depth = 0

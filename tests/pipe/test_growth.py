@@ -86,13 +86,21 @@ def final(*step: dict[str, Any]) -> bytes:
 
 
 def result(**delta: Any) -> bytes:
-    return sse({"event_type": "step.delta", "index": 0, "delta": {"type": "mcp_server_tool_result", **delta}})
+    return sse(
+        {
+            "event_type": "step.delta",
+            "index": 0,
+            "delta": {"type": "mcp_server_tool_result", **delta},
+        }
+    )
 
 
 def said_at_the_end(*ids: str) -> bytes:
     """A chunk with a word for the end and the whole message, in which these calls are."""
     function = {"name": "f", "arguments": '{"a":1}'}
-    said = {"tool_calls": [{"index": i, "id": id, "function": function} for i, id in enumerate(ids)]}
+    said = {
+        "tool_calls": [{"index": i, "id": id, "function": function} for i, id in enumerate(ids)]
+    }
     choice = {"index": 0, "delta": {}, "finish_reason": "stop", "message": said}
     return sse({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
 
@@ -107,7 +115,9 @@ def in_both_fields(i: int) -> bytes:
 
 def grown(text: str) -> bytes:
     message = {"role": "assistant", "content": text}
-    return sse({"output": {"choices": [{"message": message, "finish_reason": "null"}]}, "request_id": "r"})
+    return sse(
+        {"output": {"choices": [{"message": message, "finish_reason": "null"}]}, "request_id": "r"}
+    )
 
 
 def handoff(i: int) -> bytes:

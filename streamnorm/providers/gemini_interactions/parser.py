@@ -623,7 +623,9 @@ class InteractionsParser(Parser):
         over, and that one before it was held against, only by what it says of them."""
         looked, self._looked = self._looked, len(self.calls.all)
         named = (self.calls.by_id(0, id) for id in said)
-        known = {call.ordinal: call for call in (*named, *self.calls.unfinished()) if call is not None}
+        known = {
+            call.ordinal: call for call in (*named, *self.calls.unfinished()) if call is not None
+        }
         new = self.calls.all[looked:]
         self._ids.update(call.wire_id or "" for call in new)
         return [*(known[ordinal] for ordinal in sorted(known) if ordinal < looked), *new]

@@ -134,7 +134,8 @@ class Choice:
 
     __slots__ = (
         "_calls", "_over", "_passed", "_scribe", "_worded", "bare", "beside", "builtin", "by_index", "copy",
-        "executed", "functions", "ids", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke", "with_word",
+        "executed", "functions", "ids", "last", "legacy", "number", "raw_reason", "reason", "row", "spoke",
+        "with_word",
     )  # fmt: skip
 
     def __init__(self, number: int, calls: Calls, scribe: Scribe) -> None:
