@@ -160,7 +160,8 @@ class Router:
         return [*heard, self._over(lane)]
 
     def _closed_with(self, place: Place, line: bytes) -> list[Move]:
-        others = [lane for lane in place.closes if lane in self._open and lane != place.lane]
+        closed = dict.fromkeys(place.closes)  # each once, however often the message says it
+        others = [lane for lane in closed if lane in self._open and lane != place.lane]
         return [move for lane in others for move in self._heard_and_over(lane, line)]
 
     def _within(self, place: Place, line: bytes) -> list[Move]:

@@ -37,13 +37,14 @@ examples:
 A model is asked of the upstream that a --map names, or of NAME in NAME/model, or of the first --to.
 A call reaches a client as one to run only when its turn has ended well; what was cut ends as an error.
 
-point a client here, one line each (Gemini CLI, Claude Code, Codex, an SDK):
+Gemini CLI must be told once, in ~/.gemini/settings.json, that it has a key; then point it here:
+  {"security": {"auth": {"selectedType": "gemini-api-key"}}}
   GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8181 GEMINI_API_KEY=any gemini
+
+Claude Code, Codex and an SDK are pointed here with one line each:
   ANTHROPIC_BASE_URL=http://127.0.0.1:8181 ANTHROPIC_API_KEY=any claude
   KEY=any codex -c model_provider=g -c 'model_providers.g={name="g",base_url="http://127.0.0.1:8181/v1",wire_api="responses",env_key="KEY"}'
   OpenAI(base_url="http://127.0.0.1:8181/v1", api_key="any")
-Gemini CLI must be told once that it has a key, in ~/.gemini/settings.json:
-  {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 """
 
 

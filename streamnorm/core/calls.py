@@ -168,9 +168,12 @@ class Calls:
         self.unwraps = True  # arguments are text here, which some write as JSON once more
         # The last characters of a piece that may make a text whole, where that is to be known.
         self.last = ""
+        self.both_ways = False  # the payload being read says arguments as text and as objects
         self.lossy = ""  # why the payload that is being read may lack something of a call
         self.lost = False  # something was missing: what looks empty may not be
         self.since = ALL  # calls from this one on are of the payload that is being read
+        # How many fragments each open call had when a word for the end came.
+        self._at_the_word: dict[int, int] = {}
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
         self._given_up: dict[str | Place, str] = {}  # names of those that are void, by ``_key``
         self._told = 0  # characters of the calls that are over
@@ -202,8 +205,10 @@ class Calls:
         self, out: Out, kind: Kind = FUNCTION, *, choice: int = 0, id: str | None = None,
         field: str | None = None, name: str | None = None, inferred: bool = False, seen: Any = None,
         source: IdSource | None = None, place: Any = None, agent: str | None = None,
+        instead: Call | None = None,
     ) -> Call:  # fmt: skip
-        """A new call was heard of. It starts as soon as it can be named and identified."""
+        """A new call was heard of. It starts as soon as it can be named and identified. ``instead``: the
+        one whose place it takes."""
         if len(self.all) >= self.limits.calls:
             raise LimitReached("calls", self.limits.calls)
         if len(self._open) >= self.limits.open_calls:
@@ -222,6 +227,8 @@ class Calls:
         self.all.append(call)
         self._open[call.ordinal] = call
         self.hear(call, out, id=id, field=field, name=name, source=source)
+        if instead is not None and id and call.wire_id is None:
+            self.taint(call, "its id cannot be read: it may be the call whose place it takes")
         return call
 
     def hear(
@@ -279,6 +286,11 @@ class Calls:
         else:
             TABLE["append", call.state](self, call, text, out)
 
+    def ask_whether_text(self, call: Call) -> None:
+        """More text comes for it. Was it an object, where it cannot be told which ones were?"""
+        if self.both_ways and call.fragments:
+            self.taint(call, "its arguments may have come as text and as an object")
+
     def settle(self, call: Call, text: str, out: Out) -> None:
         """The wire's own copy of the whole argument text."""
         if not self.marks.eager:  # what closes it is still to come
@@ -327,6 +339,8 @@ class Calls:
             self.append(call, text, out)
             call.objects = len(fragments)  # one, unless it came too late
             return None
+        if self.closes:  # nobody was seen to send several where calls have a closing mark
+            return self.taint(call, "an object came behind other arguments")
         size = self._size(call)
         if size == len(text) and call.raw == text:
             return self._scribe.note("args.repeated", call_id=call.id)
@@ -412,6 +426,11 @@ class Calls:
         self.close(call, out)
         return call
 
+    def give(self, call: Call, text: str, out: Out) -> None:
+        """No fragment followed its start, which said all of its text: that was in time."""
+        self.append(call, text, out)
+        self._at_the_word.pop(call.ordinal, None)
+
     def close(self, call: Call, out: Out) -> None:
         """The wire says that this call is complete."""
         TABLE["close", call.state](self, call, "", out)
@@ -454,6 +473,10 @@ class Calls:
     def deny(self, call: Call, reason: BrokenReason, why: str) -> None:
         """The wire says that this call is not all there; what is said of it later may take it back."""
         call.denied = reason, why
+
+    def hear_word(self) -> None:
+        """The word for the end came, and the end itself is still to come: no text belongs between them."""
+        self._at_the_word = self.sizes()
 
     def announce_end(self, out: Out, reason: FinishReason, choice: int | None = None) -> None:
         """A word for the end came: whole objects cannot go on. More may still come for the rest."""
@@ -573,7 +596,7 @@ class Calls:
         """Where starts say no place, one of an id that was told is that call, said again: ``held``, which
         is the last one, is begun no more."""
         told = self.by_id(0, id or "")
-        if told in (None, held) or told.state is not OVER or told.denied is not None:
+        if told is None or told.state is not OVER or told.denied is not None:
             return held
         if held is not None and held.state < CLOSED:
             self.void(held, out)
@@ -943,6 +966,10 @@ class Calls:
         name = self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
         return bool(name) and name != call.name
 
+    def _was_given_up(self, call: Call) -> bool:
+        """Was it, under its id? Where nothing closes it, what it says now may not be all."""
+        return not self.closes and _key(call.choice, call.wire_id or "") in self._given_up
+
     def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
         """What speaks against a call at the end of its turn; None: all evidence is there."""
         if not call.name:
@@ -951,11 +978,10 @@ class Calls:
             return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
         closed = call.state is CLOSED
         empty = not any(map(str.strip, call.fragments))  # usually the first one says it
-        if empty and self.lost:
+        if empty and (self.lost or self._was_given_up(call)):
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
-        # One object behind which another came is not all of it: a third may have come.
-        odd = empty or call.kind.key is not None or call.objects > 1
+        odd = empty or call.kind.key is not None or self._is_late(call)
         odd = odd or (self.lost and not call.stated)
         odd = odd or (call.minted and call.wire_id is not None)  # under the id of another
         if not closed and self.closes and odd:
@@ -966,6 +992,11 @@ class Calls:
         if not closed and reason not in enough and (self.closes or reason is not None):
             return _cut(reason, f"the wire closes no call by itself, {_how(reason)}")
         return None
+
+    def _is_late(self, call: Call) -> bool:
+        """Did a part of its text come after a word for the end?"""
+        size = self._at_the_word.get(call.ordinal)
+        return size not in (None, len(call.fragments)) and not call.stated
 
     def _arguments(self, call: Call) -> Any:
         """The arguments as a dict, ``NOTHING`` for no text, or what is wrong with them."""

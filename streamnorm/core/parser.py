@@ -137,6 +137,7 @@ class Parser:
     _begun = False
     _loss: str  # what the payload that is being read lacks
     _textless: bool  # … and whether that is the text of a call
+    _merged: bool  # … of a payload of another kind, which has become one with it
     _gallery: Gallery | None = None
 
     def __init_subclass__(cls) -> None:
@@ -261,6 +262,7 @@ class Parser:
             self.scribe.note("finish.repeated", raw_reason=raw or "")
         if replaces(reason, self.reason):
             self.reason, self.raw_reason = reason, raw
+        self.calls.hear_word()
 
     # --- one payload, off the hot path ----------------------------------------------------------
 
@@ -270,12 +272,13 @@ class Parser:
             return word(self, out)
         if event == "error" and b'"error"' not in data:
             data = b'{"error":' + data + b"}"  # only the event's name says what it is
-        self._loss, self._textless = "", False
+        self._loss, self._textless, self._merged = "", False, False
         objects = self.scribe.counts["args.object"]
         try:
             payload = self._evened(data, event)
             were = self.scribe.counts["args.object"] > objects
-            self.even_objects = were and not self._says_arguments_as_text(data)
+            self.calls.both_ways = were and self._says_arguments_as_text(data)
+            self.even_objects = were and not self.calls.both_ways
         except even.Uneven as uneven:
             return self._unheard(self._plain(data), data, str(uneven), out)
         if not self.means(payload):
@@ -288,7 +291,7 @@ class Parser:
             else:
                 self.KINDS[type(payload)](self, payload, out)
         finally:
-            self.even_objects = False
+            self.even_objects = self.calls.both_ways = False
 
     def _hear_in_doubt(self, payload: Any, data: bytes, out: Out) -> None:
         """Something of it was left aside or replaced: what it says of calls cannot be all."""
@@ -299,6 +302,8 @@ class Parser:
         finally:
             calls.lossy = ""
             claimed = calls.taint_grown(since, why)
+            if self._merged:
+                calls.taint_open(why)
             self._doubt(self._plain(data), data, why, claimed=claimed)
 
     def _unheard(self, payload: Any, data: bytes, why: str, out: Out) -> None:
@@ -466,6 +471,7 @@ class Parser:
         if dropped and self.is_loss(complaint, dropped[0], beside):
             self._loss = f"{complaint.where} could not be read"
             self._textless = self._is_text_of_a_call(complaint.where, dropped[0])
+            self._merged |= self._is_of_another_kind(complaint)
         elif self._may_be_input(complaint.inside, *dropped[:1], beside=beside):
             self.calls.lost = True
         return data
@@ -482,6 +488,12 @@ class Parser:
         """Is it a call's text that is left aside, or has it one?"""
         names = (b'"%b"' % _name(path).encode() for path in self.CALL_TEXTS)
         return where in self.CALL_TEXTS or any(name in value for name in names)
+
+    def _is_of_another_kind(self, complaint: even.Complaint) -> bool:
+        """Has this kind of payload no such field, where another has one that leads to a call's text? Two
+        have become one: of the text nobody knows the place."""
+        step = complaint.where.count("."), _name(complaint.where)
+        return complaint.unknown and step in _steps(self.CALL_TEXTS)
 
     def _is_moved(self, where: str, value: bytes) -> bool:
         """Does what only calls say stand in a place that leads to no call?"""
@@ -508,7 +520,7 @@ class Parser:
             paths = (*self.CALL_TEXTS, *self.CALL_KEYS)
             nothing = value == b"null" and where not in paths and not where.endswith("[]")
             return not nothing and any(_on_the_way(where, path) for path in paths)
-        if value[:1] == b'"' and (where.count("."), _name(where)) in _steps(self.CALL_TEXTS):
+        if value[:1] == b'"' and self._is_of_another_kind(complaint):
             return True
         is_text = value[:1] in b'"{[' and value != b'""'
         kin = (is_text, self.CALL_TEXTS), (value.isdigit(), self.CALL_KEYS)

@@ -37,7 +37,7 @@ from ..events import (
     Usage,
 )
 from ..notes import WARNING, Scribe
-from ..text.written import json_text, sse
+from ..text.written import json_bytes, json_text, one_line, sse
 from ..tools import Tool
 from .envelope import Sealing
 from .socket import Socket
@@ -325,7 +325,7 @@ class Server:
         """One payload as it is sent."""
         if self._kept is not None:
             self._kept.append(payload)
-        return sse(payload, event)
+        return sse(one_line(json_bytes(payload)), event)
 
     # --- events -----------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ the stream ends in any other way than its own, the wire's own error is the last 
 the frame on with which a call begins whose id its client cannot work with, the rest is told by us
 (``retelling``); for that what was sent is kept, up to a bound. A request goes on as it came, but for the
 model's name and for ids that the upstream knows by another; of an answer only the model's name is changed
-back, and only for clients that keep no thoughts of another model than they asked.
+back, and only for clients that keep no thoughts of another model than they asked. While frames are held,
+a client that hears nothing is told in its wire's own way that there is more to come.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ MOMENT, BEGINNING = 5.0, 64 * 1024
 KEPT = 4 * MIB  # bytes of what was sent that are kept, in case that the rest is to be told by us
 _BEFORE = (StreamStart, Usage, Failed)  # what may be told before the answer itself
 _TOO_LATE = "a call came under an id that its client cannot work with, too late to give it another"
-_NO_OBJECT = "the answer of the upstream is no whole JSON object"
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NO_ANSWER = "the answer of the upstream is no whole JSON object, nor a list of those"
+_ANSWER = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
 _BLANK = b"\n\n"  # the end of an event
 _LOST = (httpx.TransportError, httpx.StreamError, httpx.DecodingError, OSError)
 
@@ -65,7 +66,7 @@ class Passing:
             begin = await _begin_of(chunks)
             if isinstance(begin, Failed):
                 return begin
-            if begin.lstrip().startswith(b"{"):
+            if begin.lstrip().startswith((b"{", b"[")):
                 return await self._whole(response, begin, chunks)
             return await _Through(case, response, begin, chunks).run()
         finally:
@@ -85,20 +86,23 @@ class Passing:
         except _LOST as error:
             return lost(error)
         body = b"".join(said)
-        if not _is_object(body):
-            if _is_object(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
+        if not _is_answer(body):
+            if _is_answer(body.partition(b"\n")[0]):  # the first of several lines: a stream, too
                 return await _Through(case, response, body, chunks).run()
-            return Failed("truncated", _NO_OBJECT, retryable=True)
+            return Failed("truncated", _NO_ANSWER, retryable=True)
         whole = Whole(case, body)
         if case.asked.stream:  # what counts, and the like, is none
             return await self._streamed(response, whole, body)
         told = whole.failure or whole.retold() or body
         if isinstance(told, Failed):
             return told
+        headers = dict(passed_back(response.headers.raw))
+        if told is not body:
+            headers[b"content-type"] = b"application/json"
         case.exchange.state, body = "done", told
         if case.is_renamed:
             body = _of_model(body, case.asked.model)
-        await case.client.answer(response.status_code, passed_back(response.headers.raw), body)
+        await case.client.answer(response.status_code, list(headers.items()), body)
         return None
 
     async def _streamed(self, response: httpx.Response, whole: Whole, body: bytes) -> Failed | None:
@@ -130,9 +134,9 @@ async def _begin_of(chunks: AsyncIterator[bytes]) -> bytes | Failed:
     return begin
 
 
-def _is_object(body: bytes) -> bool:
+def _is_answer(body: bytes) -> bool:
     try:
-        _OBJECT.decode(body)
+        _ANSWER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
@@ -164,9 +168,11 @@ class _Through:
         self._renames = case.is_renamed
 
     async def run(self) -> Failed | None:
+        self._client.alive = self._reassure
         try:
             await self._read()
         finally:
+            self._client.alive = None
             self._case.notes.update(self._passage.notes)
             if self._tape is not None:
                 ended = self._passage.ending is not None and self._passage.failure is None
@@ -252,6 +258,19 @@ class _Through:
         await self._client.start(self._response.status_code, headers)
         if data := b"".join(self._beginning):
             await self._client.write(data)
+
+    async def _reassure(self) -> None:
+        """Of what the upstream says its client hears nothing, as long as it is held. While nothing is,
+        the upstream's own keep-alives go through."""
+        if self._retelling is not None:
+            said = self._retelling.alive()
+        elif self._passage.holds and self._stopped is None:
+            said = self._case.server().keep_alive()
+        else:
+            return
+        if not self._client.started:
+            await self._begin()
+        await self._client.write(said)
 
     async def _end(self) -> Failed | None:
         passage, exchange = self._passage, self._case.exchange

@@ -110,6 +110,10 @@ class Retelling:
         """What the client hears of these."""
         return b"".join(map(self._told, events))
 
+    def alive(self) -> bytes:
+        """What tells a client that has heard nothing for a while that there is more to come."""
+        return self._server.alive()
+
     def _told(self, event: Event) -> bytes:
         if isinstance(event, ToolCall) and event.runs_on == "client":
             self._ids.keep(event)

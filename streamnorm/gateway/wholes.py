@@ -4,14 +4,14 @@ It is told to the guard of streams as the stream that it would have been (``Mess
 there is one rule for both: no call whose answer did not end normally, and none that is not whole. Calls
 that a client cannot tell by their ids are told by us, as in a stream (``retelling``).
 
-Rule: the bytes stay as they are unless such a call is in them. An answer without a call of the client's
-is nobody's business, whatever it is. But a client that asked for a stream hears one: of JSON it would
-hear nothing, and that quietly.
+Rule: the bytes stay as they are unless such a call is in them, or they are the payloads of a stream in a
+list. An answer without a call of the client's is nobody's business, whatever it is. But a client that
+asked for a stream hears one: of JSON it would hear nothing, and that quietly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -38,11 +38,12 @@ class Whole:
     def __init__(self, case: Case, body: bytes) -> None:
         self._case = case
         self._events: list[Event] = []
-        self._odd = False
+        said = msgspec.json.decode(body)
+        self._odd = isinstance(said, list)  # a stream's payloads: its client reads one answer
         self._passage = Passage(
             case.wire.name, listener=self._hear, limits=case.services.settings.limits
         )
-        for payload in _payloads(case, body):
+        for payload in _payloads(case, said):
             self._passage.feed(sse(payload))
         self._passage.close()
         case.notes.update(self._passage.notes)
@@ -61,7 +62,7 @@ class Whole:
         self._case.exchange.hear(events)
 
     def retold(self) -> bytes | Failed | None:
-        """The answer with ids that its client can work with; None if it has such ids."""
+        """The answer as its client can work with it; None if it can."""
         return (
             self._told(lambda server: json_bytes(server.answer(self._events)[1]))
             if self._odd
@@ -102,6 +103,6 @@ def _doubt(body: bytes) -> Failed | None:
     return None
 
 
-def _payloads(case: Case, body: bytes) -> list[dict[str, Any]]:
-    said = msgspec.json.decode(body)
-    return list(messages_of(case.wire.name, said)[1].answered(said))
+def _payloads(case: Case, said: Any) -> Iterable[dict[str, Any]]:
+    for answer in said if isinstance(said, list) else [said]:
+        yield from messages_of(case.wire.name, answer)[1].answered(answer)

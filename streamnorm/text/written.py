@@ -42,6 +42,7 @@ __all__ = [
     "json_spaced",
     "json_text",
     "made_safe",
+    "one_line",
     "phrase",
     "phrased",
     "plain_values",
@@ -62,6 +63,7 @@ _spaced = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 # so much cheaper than to replace it that most lines are only looked at.
 _LESS, _MORE, _AND, _LEAD = b"<>&\xe2"  # the last one begins both separators, and other characters
 _SEPARATORS = "\u2028".encode(), "\u2029".encode()
+_NEXT_LINE = "\u0085".encode()
 
 
 def json_bytes(value: Any) -> bytes:
@@ -151,6 +153,21 @@ def made_safe(line: bytes) -> bytes:
     """JSON that was written elsewhere: no byte of it can end a script, start a tag or break a line."""
     if _LESS in line or _MORE in line or _AND in line:
         line = line.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")
+    return _without_separators(line)
+
+
+def one_line(line: bytes) -> bytes:
+    r"""JSON that was written elsewhere: nobody finds the end of a line in it, not even who looks for
+    those of Unicode, as ``str.splitlines`` does and the dot of a regular expression in JavaScript.
+
+    >>> one_line('{"a":"\u2028\u0085é"}'.encode()).decode()
+    '{"a":"\\u2028\\u0085é"}'
+    """
+    line = _without_separators(line)
+    return line.replace(_NEXT_LINE, rb"\u0085") if _NEXT_LINE in line else line
+
+
+def _without_separators(line: bytes) -> bytes:
     if _LEAD in line:
         lines, paragraphs = _SEPARATORS
         line = line.replace(lines, rb"\u2028").replace(paragraphs, rb"\u2029")

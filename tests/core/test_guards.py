@@ -37,6 +37,56 @@ def mended(**options: Any) -> Desk:
     return desk
 
 
+# --- starts that say no place ---------------------------------------------------------------------
+
+
+def test_a_start_of_an_id_that_was_told_is_that_call_and_the_one_that_was_begun_is_void():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    other = desk.open(id="b", name="g")
+    assert desk.again(other, "a") is call
+    assert told(desk) == [("a", "whole"), ("b", "conflict")]
+
+
+@pytest.mark.parametrize("id", ["b", "", None])
+def test_a_start_of_an_id_that_was_not_told_is_of_the_last_call(id):
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    last = desk.open(id="b", name="g")
+    assert desk.again(last, id) is last
+    assert desk.again(None, "c") is None
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_start_of_an_id_that_was_told_needs_no_call_before_it():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    assert desk.again(None, "a") is call
+    assert desk.again(call, "a") is call
+    assert told(desk) == [("a", "whole")]
+
+
+def test_a_start_of_an_id_whose_call_is_open_or_was_broken_is_of_the_last_call():
+    desk, call = opened()
+    other = desk.open(id="b", name="g")
+    assert desk.again(other, "a") is other
+    desk.append(call, "{")
+    desk.end_turn("length")
+    assert told(desk) == [("a", "length"), ("b", "length")]
+    last = desk.open(id="c", name="h")
+    assert desk.again(last, "a") is last
+
+
+def test_a_call_that_is_closed_and_waits_for_its_end_is_not_void_when_another_is_said_again():
+    desk, call = opened(WHOLE)
+    desk.close(call)
+    waits = desk.open(id="b", name="g")
+    desk.close(waits)
+    assert desk.again(waits, "a") is call
+    desk.end_turn("tool_calls")
+    assert told(desk) == [("a", "whole"), ("b", "whole")]
+
+
 # --- halves of characters -------------------------------------------------------------------------
 
 
@@ -1015,15 +1065,56 @@ def test_an_empty_object_in_place_of_text_is_a_placeholder_for_its_pieces():
     assert (told(desk), desk.last().arguments) == ([("a", "whole")], {"a": 1})
 
 
+@pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize(
-    ("objects", "fate"), [((WHOLE,), "whole"), ((WHOLE, '{"b":2}'), "truncated")]
+    ("objects", "fate"),
+    [((WHOLE,), "whole"), ((WHOLE, '{"b":2}'), "conflict"), ((WHOLE, WHOLE), "conflict")],
 )
-def test_without_its_closing_mark_one_object_may_be_all_and_two_may_not(objects, fate):
+def test_where_calls_are_closed_one_object_may_be_all_and_two_may_not(objects, fate, closed: bool):
     desk, call = opened()
     for text in objects:
         desk.merge_object(call, text)
+    if closed:
+        desk.close(call)
     desk.end_turn("stop")
     assert told(desk) == [("a", fate)]
+
+
+# --- text behind the word for the end -------------------------------------------------------------
+
+
+def test_without_its_closing_mark_a_call_is_not_whole_if_a_part_of_it_came_behind_the_word_for_the_end():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "truncated")]
+
+
+def test_with_its_closing_mark_it_is_whole_whenever_its_text_came():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.close(call)
+    assert told(desk) == [("a", "whole")]
+
+
+def test_the_last_word_for_the_end_counts():
+    desk, call = opened('{"a":')
+    desk.calls.hear_word()
+    desk.append(call, "1}")
+    desk.calls.hear_word()
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "whole")]
+
+
+@pytest.mark.parametrize("say", ["give", "settle"])
+def test_what_a_start_gave_or_a_copy_states_behind_the_word_for_the_end_is_in_time(say: str):
+    desk, call = opened()
+    desk.calls.hear_word()
+    getattr(desk.calls, say)(call, WHOLE, desk.out)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "whole")]
 
 
 @pytest.mark.parametrize("closed", ['{"b":2}', "[1]"])
@@ -1369,3 +1460,38 @@ def test_a_told_call_that_begins_again_has_the_text_of_its_copy_only():
     assert not desk.calls.has_text(call)
     desk.append(call, WHOLE)
     assert desk.calls.has_text(call)
+
+
+# --- calls that may be others ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("id", "taken", "fate"),
+    [(HIGH, True, "conflict"), (HIGH, False, "whole"), (None, True, "whole"), ("b", True, "whole")],
+)
+def test_a_call_whose_id_cannot_be_read_may_be_the_one_whose_place_it_takes(id, taken, fate):
+    desk = mended()
+    held = desk.open(id="a", name="f")
+    desk.append(held, WHOLE)
+    desk.close(held)
+    call = desk.open(id=id, name="f", instead=held if taken else None)
+    desk.append(call, WHOLE)
+    desk.close(call)
+    desk.end_turn("stop")
+    assert [fate for _, fate in told(desk)] == ["whole", fate]
+
+
+@pytest.mark.parametrize(("closes", "text", "fate"), [
+    (False, "", "conflict"), (False, WHOLE, "whole"), (True, "", "whole"), (True, WHOLE, "whole"),
+])  # fmt: skip
+def test_a_call_that_was_given_up_and_begins_again_without_any_text(closes, text, fate):
+    """Where nothing closes it, that may not be all of it."""
+    desk = Desk(closes=closes)
+    desk.calls.void(desk.open(id="a", name="f"), desk.out)
+    call = desk.open(id="a", name="f")
+    if text:
+        desk.append(call, text)
+    if closes:
+        desk.close(call)
+    desk.end_turn("stop")
+    assert [fate for _, fate in told(desk)] == ["conflict", fate]

@@ -99,6 +99,17 @@ def test_a_payload_that_cannot_be_read_may_be_of_the_call_whose_place_it_names(p
     assert fate(events)[0] == told
 
 
+@pytest.mark.parametrize(
+    ("places", "told"), [('"index":1,"index":0', "conflict"), ('"index":0,"index":0', {"n": 1})]
+)
+def test_what_cannot_be_read_for_a_call_that_is_over_may_be_of_any_if_it_names_two(places, told):
+    block = '"content_block":{"type":"tool_use","id":"a","name":"pay","input":{}}'
+    odd = f'{{"type":"content_block_start",{places},{block},"new":1}}'
+    begun = BEGUN + Messages.close(0) + Messages.open(1, "b", "pay") + Messages.args(1, PAY)
+    events, _ = heard("anthropic", begun + sse(odd) + Messages.close(1) + Messages.end())
+    assert fate(events)[0] == [{"n": 1}, told]
+
+
 def test_a_doubtful_payload_taints_the_call_that_it_grew_and_the_one_whose_place_it_names():
     two = Chat.call(0, "a", "pay", '{"n"') + Chat.call(1, "b", "pay", PAY)
     entry = {"index": 1, "id": "a", "function": {"arguments": ":1}", "new": {"arguments": 1}}}

@@ -555,6 +555,25 @@ def test_a_schema_in_the_older_dialect_of_gemini_is_a_schema():
     assert search.native == {"gemini": {"googleSearch": {}}}
 
 
+@pytest.mark.parametrize(("said", "meant"), [
+    ({"type": "OBJECT", "properties": {"nullable": {"type": "BOOLEAN"}, "type": {"type": "STRING"}}},
+     {"type": "object", "properties": {"nullable": {"type": "boolean"}, "type": {"type": "string"}}}),
+    ({"type": "ARRAY", "items": {"type": "STRING"}, "minItems": "1", "maxItems": "many"},
+     {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": "many"}),
+    ({"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}], "nullable": True},
+     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+    ({"type": "STRING", "enum": ["NO", "SO"], "nullable": True},
+     {"type": ["string", "null"], "enum": ["NO", "SO", None]}),
+    ({"type": "STRING", "nullable": False}, {"type": "string"}),
+    ({"type": "OBJECT", "default": {"type": "STRING", "nullable": True}},
+     {"type": "object", "default": {"type": "STRING", "nullable": True}}),
+], ids=["names", "counts", "any", "enum", "not", "value"])  # fmt: skip
+def test_whatever_the_older_dialect_of_gemini_says_is_said_in_json_schema(said, meant):
+    tools = [{"functionDeclarations": [{"name": "f", "parameters": said}]}]
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": tools}
+    assert read_request("gemini", body).tools[0].schema == meant
+
+
 @pytest.mark.parametrize(
     "tool", [None, 7, {}, {"type": "function"}, {"type": "function", "function": {"name": 7}}]
 )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 
+from streamnorm.encoding.steps import Step
 from streamnorm.gateway.upstreams import Upstreams
-from streamnorm.testing import call, finish, say, script, think
-from tests.gateway.kit import MODEL, Generate, between, gateway, genai, post, telling
+from streamnorm.testing import Server, call, cut, error, finish, say, script, think, usage
+from streamnorm.testing.http import Answer
+from tests.gateway.kit import (
+    MODEL,
+    Generate,
+    Heard,
+    between,
+    gateway,
+    genai,
+    post,
+    telling,
+)
 
 STREAM, AT_ONCE = "streamGenerateContent?alt=sse", "generateContent"
 BODY = Generate("").body()
@@ -79,6 +92,16 @@ def test_thoughts_are_marked_and_counted_apart():
     )
 
 
+def test_tokens_of_thoughts_are_none_of_the_candidates():
+    counted = script(think("Hm."), say("Hi"), usage(input=30, output=20, cached=5, reasoning=8))
+    with between("openai_responses", counted) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["usageMetadata"] == {
+        "promptTokenCount": 30, "candidatesTokenCount": 12, "thoughtsTokenCount": 8,
+        "cachedContentTokenCount": 5, "totalTokenCount": 50,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(("word", "said"), [("length", "MAX_TOKENS"), ("content_filter", "SAFETY")])
 def test_words_for_the_end_are_its_own(word: str, said: str):
     with between("openai_chat", script(say("Hm"), finish(word))) as (running, _):
@@ -90,6 +113,97 @@ def test_no_line_of_a_stream_is_one_that_its_sdk_takes_for_an_error():
     with between("anthropic", ANSWER) as (running, _):
         heard = post(running.url, Generate.path, BODY)
     assert all(not line or line.startswith("data: ") for line in heard.text.split("\n"))
+
+
+def told_by_gemini(*parts: dict[str, object], end: str = "STOP") -> list[bytes]:
+    said = {"content": {"role": "model", "parts": parts}, "finishReason": end, "index": 0}
+    return [b"data: %b\n\n" % json.dumps({"candidates": [said], "modelVersion": "g"}).encode()]
+
+
+def parts_of(heard: Heard) -> list[dict[str, object]]:
+    candidates = [payload["candidates"][0] for payload in heard.payloads]
+    return [part for candidate in candidates for part in candidate["content"]["parts"]]
+
+
+SIGNED = {"text": "", "thoughtSignature": "c2ln"}
+
+
+def test_a_signature_without_a_text_is_told_where_the_answer_is_told_anew():
+    told = telling("gemini", told_by_gemini({"text": "Hi"}, SIGNED))
+    with between("gemini", told, whole=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert parts_of(heard) == [{"text": "Hi"}, SIGNED, {"text": ""}]
+
+
+def test_a_signature_ends_a_text_in_an_answer_that_is_told_anew():
+    """Two calls under one id: so the answer is told by us."""
+    signed, made = {"text": "a", "thoughtSignature": "c2ln"}, {"name": "get_weather", "args": {}}
+    calls = [{"functionCall": {"id": "same", **made}}] * 2
+    (told,) = told_by_gemini(signed, {"text": "b"}, {"text": "c"}, *calls)
+    answer = Server(lambda number: Answer(200, "application/json", [told.removeprefix(b"data: ")]))
+    with between("gemini", answer) as (running, _):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
+    assert parts_of(heard)[:2] == [signed, {"text": "bc"}]
+    assert len({part["functionCall"]["id"] for part in parts_of(heard)[2:]}) == 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("wire", "end", "said"), [
+    ("gemini", "SOMETHING_NEW", "SOMETHING_NEW"), ("openai_chat", "something_new", "STOP"),
+])  # fmt: skip
+def test_a_word_for_the_end_that_nobody_knows_is_told_to_its_own_wire_alone(
+    wire: str, end: str, said: str
+):
+    told = told_by_gemini({"text": "Hi"}, end=end)
+    if wire != "gemini":
+        told = [
+            c.replace(b'"stop"', b'"%b"' % end.encode()) for c in script(say("Hi")).chunks(wire)
+        ]
+    with between(wire, telling(wire, told), whole=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[-1]["candidates"][0]["finishReason"] == said
+
+
+@pytest.mark.parametrize(("steps", "number"), [
+    ([cut()], 503), ([error("server")], 503), ([call("get_weather"), finish("length")], 500),
+], ids=["cut", "failed", "length"])  # fmt: skip
+def test_its_sdk_is_told_by_a_number_whether_to_ask_again(steps: list[Step], number: int):
+    with between("openai_chat", script(say("Hi"), *steps)) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.payloads[0]["candidates"][0]["content"]["parts"] == [{"text": "Hi"}]
+    assert heard.error is not None
+    assert heard.error["code"] == number
+
+
+@pytest.mark.parametrize(("code", "status", "word"), [
+    ("rate_limit", 429, "RESOURCE_EXHAUSTED"), ("auth", 401, "UNAUTHENTICATED"),
+    ("invalid", 400, "INVALID_ARGUMENT"), ("overloaded", 529, "INTERNAL"),
+])  # fmt: skip
+def test_a_refusal_of_another_wire_has_a_status_that_its_clients_know(
+    code: str, status: int, word: str
+):
+    with between("anthropic", script(error(code, status=status))) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert heard.error is not None
+    assert (heard.status, heard.error["code"], heard.error["status"]) == (status, status, word)
+
+
+def test_an_answer_at_once_has_no_part_that_says_nothing():
+    with between("anthropic", script(think("Hm."))) as (running, _):
+        heard = post(running.url, f"/v1beta/models/{MODEL}:{AT_ONCE}", BODY)
+    assert parts_of(heard) == [{"text": "Hm.", "thought": True}]
+
+
+@pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85", "\n", "\v", "\x1c"])
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_character_that_its_sdk_takes_for_the_end_of_a_line_ends_none(char: str, stream: bool):
+    """So do the Gemini CLI and whoever reads lines with ``splitlines``."""
+    said = script(say(f"a{char}b"), call("get_weather", city=f"x{char}y"))
+    with between("anthropic", said) as (running, _):
+        heard = Generate(running.url, stream=stream).ask("Hello")
+        text = post(running.url, Generate.path, BODY).text
+    assert heard.text == f"a{char}b"
+    assert [call.arguments for call in heard.calls] == [{"city": f"x{char}y"}]
+    assert text.splitlines() == text.split("\n")[:-1]
 
 
 def test_functions_of_python_run_through_the_sdk_and_their_results_go_back():

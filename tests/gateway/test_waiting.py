@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from streamnorm import Normalizer, provider
-from streamnorm.events import TextDelta
+from streamnorm.events import TextDelta, ToolCall
 from streamnorm.gateway import client as clients
-from streamnorm.testing import Server, say, script
+from streamnorm.passage import Passage
+from streamnorm.testing import Script, Server, call, say, script
 from streamnorm.testing.http import Answer
 from tests.gateway.kit import TALKS, Chat, Generate, Messages, Responses, Talk, between
 
@@ -26,9 +27,10 @@ SIGNS = {
 class Paused:
     """An upstream that says nothing more from a chunk on, until it is told to."""
 
-    def __init__(self, wire: str, after: int) -> None:
+    def __init__(self, wire: str, after: int, said: Script | None = None) -> None:
         self.go_on = threading.Event()
-        self._chunks, self._after, self._wire = script(say("Hello.")).chunks(wire), after, wire
+        self._chunks = (said or script(say("Hello."))).chunks(wire)
+        self._after, self._wire = after, wire
 
     def server(self) -> Server:
         kind = provider(self._wire)._row.content_type
@@ -63,6 +65,37 @@ def test_a_client_that_waits_hears_so_and_reads_the_answer_as_ever(
     events = [*pipe.feed(heard), *pipe.close()]
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Hello."
     assert events[-1].kind == "finish"
+    assert not [note for note in pipe.notes if note != "wire.keepalive"]
+    assert running.row()["state"] == "done"
+
+
+@over_wires
+@pytest.mark.parametrize("same_id", [False, True], ids=["held", "retold"])
+def test_on_one_wire_a_client_hears_so_as_long_as_a_call_is_held(
+    talk: type[Talk], same_id: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """The second call can take minutes, and of the first it may not hear yet."""
+    monkeypatch.setattr(clients, "TICK", 0.01)
+    monkeypatch.setattr(clients, "QUIET", 0.02)
+    oslo, rome = (call("get_weather", city=city) for city in ("Oslo", "Rome"))
+    calls = (oslo.with_id("call_a"), rome.with_id("call_a")) if same_id else (oslo, rome)
+    told = script(*calls)
+    closed = Passage(talk.wire)
+    after = next(n for n, chunk in enumerate(told.chunks(talk.wire), 1) if not closed.feed(chunk))
+    paused = Paused(talk.wire, after + same_id, told)
+    heard = b""
+    with between(talk.wire, paused.server()) as (running, _):
+        body = talk("").body()
+        with httpx.stream("POST", running.url + talk.path, json=body, timeout=30) as response:
+            for chunk in response.iter_bytes():
+                heard += chunk
+                if SIGNS[talk].encode() in heard or chunk == b"\n\n":
+                    paused.go_on.set()
+    pipe = Normalizer(talk.wire)
+    events = [*pipe.feed(heard), *pipe.close()]
+    made = [event for event in events if isinstance(event, ToolCall)]
+    assert [event.arguments for event in made] == [{"city": "Oslo"}, {"city": "Rome"}]
+    assert len({event.id for event in made}) == 2
     assert not [note for note in pipe.notes if note != "wire.keepalive"]
     assert running.row()["state"] == "done"
 

@@ -248,6 +248,39 @@ def test_a_client_that_asked_for_a_stream_hears_one_though_its_upstream_gave_non
     ]
 
 
+LIST = [generated(end=None), generated(("", WHOLE), end=None), generated()]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_payloads_in_a_list_are_told_as_the_client_asked(stream: bool):
+    """So Google streams to whom does not say ``alt=sse``, and so a proxy may answer that loses it."""
+    told = [json.dumps(LIST).encode()]
+    upstream = Server(lambda number: Answer(200, "application/json; charset=UTF-8", told))
+    with between("gemini", upstream) as (running, _):
+        said = Generate(running.url, stream=stream).ask("Hello")
+        again = Generate(running.url, stream=stream)
+        heard = post(running.url, again.path, again.body())
+    assert heard.headers["content-type"] == ("text/event-stream" if stream else "application/json")
+    assert (said.text, [call.arguments for call in said.calls], said.end) == (
+        "Hm.Hm.Hm.", [{"city": "Oslo"}], "STOP",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("cut", [
+    json.dumps(LIST)[:-1], json.dumps(LIST[:2]), json.dumps(LIST)[: json.dumps(LIST).rindex("{")],
+    json.dumps([*LIST[:2], generated(end="MAX_TOKENS")]), "[]", "[",
+], ids=["bracket", "no end", "comma", "length", "empty", "nothing"])  # fmt: skip
+def test_a_list_that_is_cut_is_an_error(stream: bool, cut: str):
+    upstream = Server(lambda number: Answer(200, "application/json", [cut.encode()]))
+    with between("gemini", upstream) as (running, _):
+        talk = Generate(running.url, stream=stream)
+        heard = post(running.url, talk.path, talk.body())
+    assert heard.status in (400, 502)
+    assert heard.error is not None
+    assert running.row()["state"] == "refused"
+
+
 @over_wires
 @pytest.mark.parametrize("end", [LENGTH, ODD], ids=["length", "odd"])
 def test_a_call_that_is_not_to_be_run_is_in_no_such_stream(talk, end: Any):

@@ -17,6 +17,7 @@ import pytest
 from streamnorm import Limits, Normalizer, provider
 from streamnorm.events import Event, Provenance, ToolCall, ToolCallStart
 from tests.conftest import Chat, Messages, some, sse
+from tests.providers import test_claude_code as claude_code
 from tests.providers.streams import Gemini, Responses
 
 R = Responses
@@ -46,6 +47,10 @@ def copies(n: int) -> bytes:
     return said + row(n, lambda i: R.say(
         "function_call_arguments.done", output_index=0, arguments=f'{{"a":{i},"b":"{"x" * 200}"}}'
     ))  # fmt: skip
+
+
+def line(said: dict[str, Any]) -> bytes:
+    return json.dumps(said).encode() + b"\n"
 
 
 def steps(kind: str, n: int, **step: Any) -> bytes:
@@ -231,6 +236,11 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
     "values of one call": ("gemini", 300, lambda n: row(n, lambda i: Gemini.parts(
         {"functionCall": {"name": "f", "willContinue": True, "partialArgs": [
             {"jsonPath": f"$.a[{i}].b", "numberValue": 1}]}}))),
+    "copies that differ from a long call of Claude Code": ("claude_code", 100, lambda n: b"".join(map(line, (
+        claude_code.start(), claude_code.opened("a"), claude_code.piece('{"a":"' + "x" * 2000 * n + '"}'),
+        claude_code.STOP,
+        *(claude_code.assistant("msg_1", claude_code.tool_use("a", x=i)) for i in range(n)),
+        *[claude_code.STOP] * n)))),
     "other texts of what a long call said": ("openai_responses", 100, lambda n: (
         R.CREATED + R.done(call(0, arguments='{"a":1' + " " * 2000 * n + "}"), 0)
         + row(n, lambda i: R.done(call(0, arguments=other_object(i)), 0)))),

@@ -619,6 +619,18 @@ def test_a_text_that_was_told_before_the_cut_is_not_told_again_by_its_copies():
     assert second.notes["stream.retold"] == 1
 
 
+def test_an_event_without_a_number_leaves_the_cursor_where_it_was_and_hides_no_hole():
+    for number, kind in ((3, "tool_call"), (4, "tool_call"), (5, "broken_tool_call")):
+        pipe = Normalizer("openai_responses")
+        for payload in (created(0), {**created(1), "type": "response.in_progress"}, added(2)):
+            pipe.feed_payload(payload)
+        before = pipe.cursor
+        pipe.feed_payload({"type": "keepalive"})
+        assert pipe.cursor == before is not None
+        events = pipe.feed_payload(piece(number, "{}")) + pipe.feed_payload(done(number + 1, ""))
+        assert (events + pipe.feed_payload(end(number + 2)))[-2].kind == kind
+
+
 def test_an_event_without_a_number_is_no_end_of_what_was_heard_before():
     second = Normalizer(after="openai_responses:resp_1:4:1")
     said = {"type": "response.output_text.delta", "output_index": 0}

@@ -284,7 +284,7 @@ def finish_everywhere(dice: Dice, frames: Frames, talk: Talk) -> Frames:
     out = []
     for frame in frames:
         payload = frame.payload
-        for spot in spots(payload):
+        for spot in reversed(spots(payload)):  # one may stand inside another
             if spot.key in fields:
                 payload = changed(payload, spot.path, put(word))
         out.append(frame._replace(payload=payload))

@@ -38,6 +38,8 @@ def reason(word: Any = "tool_use") -> Payload:
 
 
 END: Payload = {"type": "message_stop"}
+BEGIN: Payload = {"type": "message_start", "message": {"id": "m", "content": []}}
+RESULT = {"type": "tool_result", "tool_use_id": "A", "content": "x"}
 
 
 def chat(*entries: Any, finish: Any = None, **more: Any) -> Payload:
@@ -178,7 +180,7 @@ def told_event(event: Payload, agent: Any = None) -> Payload:
 
 
 def result_line(id: str = "A") -> Payload:
-    block = {"type": "tool_result", "tool_use_id": id, "content": "x"}
+    block = {**RESULT, "tool_use_id": id}
     return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
 
 
@@ -229,6 +231,7 @@ def conversed(kind: str, **fields: Any) -> Payload:
 
 
 RESPONSE_OVER: Payload = {"type": "conversation.response.done"}
+RESPONSE_BEGUN: Payload = {"type": "conversation.response.started", "conversation_id": "c"}
 LEAVING = {"previous_agent_id": "a", "previous_agent_name": "x"}
 ENTERING = {"next_agent_id": "b", "next_agent_name": "y"}
 
@@ -246,6 +249,156 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "anthropic: a call that was told, two more beginnings, and the call once more": (
+        "anthropic",
+        (BEGIN, start(), delta(WHOLE), stop(), BEGIN, BEGIN, start(), delta(WHOLE), stop(), reason(), END)),
+    "anthropic: the start of one call and a fragment of another have become one": (
+        "anthropic",
+        (start(), delta('{"n":1'), {**start(1, "rob", "B"), "delta": {"type": "input_json_delta",  # type: ignore[dict-item]
+         "partial_json": "0"}}, delta("}"), stop(), reason(), END)),
+    **{
+        f"{wire}: a search that began with a query and is done without one, number {number}": (
+            wire,
+            (*numbered({0: CREATED, 1: item("added", "web_search_call", action={"query": "q"})}),
+             event("web_search_call.in_progress", sequence_number=[2]),
+             *numbered({number: item("done", "web_search_call", status="completed"), number + 1: over()})))
+        for wire in ("openai_responses", "azure_foundry") for number in (3, 5)
+    },
+    **{
+        f"{wire}: a search that has the id of another call, and is said again": (
+            wire, (CREATED, *(item(kind, "web_search_call", call_id="B", action={"query": "q"}, status="completed")
+                              for kind in ("added", "done", "added", "done")), over()))
+        for wire in ("openai_responses", "azure_foundry")
+    },
+    **{
+        f"{wire}: a call is done and listed under the item of a stray piece": (
+            wire,
+            (CREATED, {**function("added", "", id="it_0"), "output_index": None},  # type: ignore[dict-item]
+             event("function_call_arguments.delta", delta=WHOLE),
+             {**function("done", WHOLE, status="completed"), "output_index": None},  # type: ignore[dict-item]
+             over({"type": "function_call", "id": "it_1", "call_id": "A", "name": "pay", "arguments": WHOLE,
+                   "status": "completed"})))
+        for wire in ("openai_responses", "azure_foundry")
+    },
+    **{
+        f"bedrock: an object as arguments, and {second} behind it": (
+            "bedrock",
+            (use(), *(bedrock("contentBlockDelta", delta={"toolUse": {"input": said}})
+                      for said in ({"text": "x"}, second)),
+             bedrock("contentBlockStop"), aws_stop("tool_use"), METADATA))
+        for second in ({"text": "x"}, {"n": 1})
+    },
+    "bedrock: a part of a call behind the word for the end, and no stop": (
+        "bedrock",
+        (use(), bedrock("contentBlockDelta", delta={"toolUse": {"input": '{"n":'}}), aws_stop("tool_use"),
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": "1}"}}), METADATA)),
+    "claude code: a part of a call behind the end of another answer, and then its copy": (
+        "claude_code",
+        (told_event(start()), told_event(delta('{"to":')), told_event(reason()), told_event(delta('"me"}')),
+         told_event(END), said_line(tool_use(input={"to": "me"}), id="m2"))),
+    "claude code: the copy of a call, and another that begins under its id": (
+        "claude_code",
+        (told_event(delta("}")), said_line(tool_use(input={"to": "me"})),
+         told_event(start(1, "run")), told_event(stop(1)))),
+    **{
+        f"interactions: {what}, and another text in the final interaction": (
+            "gemini_interactions",
+            (*before, step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+             *behind, stated_finally({"to": None})))
+        for what, before, behind in (
+            ("an empty piece before its call",
+             (step("delta", delta={"type": "arguments_delta", "arguments": ""}),), ()),
+            ("a text in the place of a call", (), (step("delta", delta={"type": "text", "text": "x"}),)))
+    },
+    **{
+        f"{wire}: a call whose id cannot be read, and the same once more": (wire, (*call, *call, *end))
+        for wire, call, end in (
+            ("anthropic", (start(id=HALF), delta(WHOLE), stop()), (reason(), END)),
+            ("cohere", (cohere_start(WHOLE, id=HALF), cohere("end")), (cohere_end("TOOL_CALL"),)),
+            ("gemini_interactions",
+             (step_start(id=HALF), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+              step("stop")), (interaction("requires_action"),)),
+            ("bedrock",
+             ({**use(), "start": {"toolUse": {"toolUseId": HALF, "name": "pay"}}},
+              bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}), bedrock("contentBlockStop")),
+             (aws_stop("tool_use"), METADATA)),
+            ("mistral_conversations",
+             (conversed("tool.execution.started", id=HALF, name="web_search", arguments=WHOLE),
+              conversed("tool.execution.done", id=HALF, name="web_search")), (RESPONSE_OVER,)))
+    },
+    **{
+        f"{wire}: a call without arguments, another in its place, and the first once more": (
+            wire, (chat(named()), chat(named(id="B", name="rob")), chat(named()), chat(finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "dashscope: a call without arguments, another in its place, and the first once more": (
+        "dashscope",
+        (generated(named(None)), generated(named(None, id="B", name="rob")),
+         generated(named(None), finish="tool_calls"))),
+    "claude code: a copy whose message is a list, and another text in the pieces": (
+        "claude_code",
+        (told_event(start()), told_event(delta('{"to":true}')),
+         {"type": "assistant", "message": [[tool_use(input={"to": 1})]], "parent_tool_use_id": None},
+         told_event(stop()))),
+    **{
+        f"{wire}: one chunk says the arguments of a call as text, and as an object": (
+            wire, ({"choices": [{"index": 0, "delta": {"tool_calls": [named(said)]}, "finish_reason": "tool_calls"}
+                                for said in ("{}", {"to": "me"})]}, DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    **{
+        f"{wire}: an item that is {said!r} in the place of a call": (
+            wire,
+            (CREATED, function("added", ""), event("function_call_arguments.done", arguments="{}"),
+             {"type": f"response.output_item.{kind}", "output_index": 0, "item": said}, over()))
+        for wire in ("openai_responses", "azure_foundry") for kind in ("added", "done")
+        for said in (["it_1", "function_call"], 5, {"id": "it_1"})
+    },
+    "chat: the id of a text tool that comes behind its end": (
+        "openai_chat",
+        (chat(custom("x", type="custom")), chat(finish="stop"), chat(custom("", type="custom", id="A")), DONE)),
+    "conversations: an execution that is over and is said again, and one that broke": (
+        "mistral_conversations",
+        (entry_piece(WHOLE), *(conversed(f"tool.execution.{kind}", id=id, name="web_search",
+                               **({} if kind == "done" else {"arguments": said}))
+         for id, first in (("e2", '{"q":'), ("e3", '{"q"'))
+         for kind, said in (("started", first), ("delta", "1}"), ("done", "")) * 2), RESPONSE_OVER)),
+    "bedrock: a start that says nothing, in the place of an open call": (
+        "bedrock",
+        (use(), bedrock("contentBlockStart", start={}),
+         bedrock("contentBlockDelta", delta={"toolUse": {"input": WHOLE}}), bedrock("contentBlockStop"),
+         aws_stop("tool_use"), METADATA)),
+    "interactions: a text with arguments, for a call without any that has stopped": (
+        "gemini_interactions",
+        (step_start(type="mcp_server_tool_call"), step("stop"),
+         step("delta", delta={"type": "text", "id": "A", "arguments": {"to": "me"}}),
+         interaction("requires_action"))),
+    "conversations: the end of a handoff that was given up, and another one that begins": (
+        "mistral_conversations",
+        (conversed("agent.handoff.done", **ENTERING), RESPONSE_BEGUN, RESPONSE_BEGUN,
+         conversed("agent.handoff.started", **LEAVING, id=""), conversed("agent.handoff.done", **ENTERING),
+         RESPONSE_OVER)),
+    "bedrock: calls that do not say their place": (
+        "bedrock",
+        (bedrock("contentBlockStart", None, start={"toolUse": {"toolUseId": "A", "name": "pay"}}),
+         bedrock("contentBlockDelta", None, delta={"toolUse": {"input": WHOLE}}),
+         bedrock("contentBlockStop", None), aws_stop("tool_use"), METADATA)),
+    "interactions: a call that begins behind the end, and another text in the final interaction": (
+        "gemini_interactions",
+        (interaction("requires_action"), step_start(),
+         step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), stated_finally({"to": None}))),
+    "claude code: the result of an agent's call is said twice in one line": (
+        "claude_code",
+        (said_line({"type": "text", "text": "x"}, agent="A"),
+         {"type": "user", "message": {"content": [RESULT, RESULT]}, "parent_tool_use_id": None})),
+    "interactions: a stop without its place, and another text in the final interaction": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}),
+         {"event_type": "step.stop", "$": 0}, stated_finally({"to": None}))),
+    "interactions: a fragment that says its kind twice, and another text in the final interaction": (
+        "gemini_interactions",
+        (step_start(), b'data: {"event_type":"step.delta","index":0,"delta":{"type":null,"type":'
+         b'"arguments_delta","arguments":"{\\"n\\":1}"}}\n\n', step("stop"), stated_finally({"m": 1}))),
     "responses: a copy that is an object, behind pieces of which one is lost": (
         "openai_responses",
         (CREATED, item("added", "mcp_call", name="pay", arguments=""),

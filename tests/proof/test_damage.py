@@ -9,10 +9,10 @@ import pytest
 
 from streamnorm import BrokenToolCall, Event, Failed, Finish, Provenance, ToolCall, ToolCallStart
 from tests.proof.conversations import converse
-from tests.proof.damage import BYTEWISE, FRAMEWISE
+from tests.proof.damage import BYTEWISE, FINISH_WORDS, FRAMEWISE
 from tests.proof.judge import Find, invented, judge, misshapen
 from tests.proof.readers import WIRES, Heard, Reading, read
-from tests.proof.talk import Said, Talk
+from tests.proof.talk import Frame, Said, Talk
 
 # Wires whose payloads have no such field: there this operator finds nothing to do.
 NOTHING_TO_DO = {
@@ -44,6 +44,24 @@ def test_an_operator_on_frames_changes_most_streams_and_no_frame_in_place(
         assert talk.body == before
         changed += talk.style.body(frames) != before
     assert changed >= (0 if (name, wire) in NOTHING_TO_DO else 3)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_operator_can_follow_every_other(wire: str) -> None:
+    """On payloads that they have never seen in a conversation."""
+    talk = talk_of(wire, 1)
+    for number, first in enumerate(FRAMEWISE):
+        frames = FRAMEWISE[first](random.Random(number), talk.frames, talk)
+        for name in FRAMEWISE if frames else ():
+            FRAMEWISE[name](random.Random(number), frames, talk)
+
+
+def test_a_word_for_the_end_is_put_into_every_field_of_one_that_stands_inside_another() -> None:
+    talk = talk_of("cohere", 1)
+    nested = Frame({"finish_reason": {"finish_reason": "a"}})
+    for number in range(40):
+        (frame,) = FRAMEWISE["finish_everywhere"](random.Random(number), [nested], talk)
+        assert frame.payload["finish_reason"] in FINISH_WORDS
 
 
 @pytest.mark.parametrize("name", BYTEWISE)

@@ -401,6 +401,13 @@ def test_the_results_of_two_questions_behind_the_last_answer_are_no_further_answ
     assert turns.notes["stream.after_end"] == 1
 
 
+def test_a_result_of_somebody_elses_question_behind_the_last_answer_is_a_further_answer():
+    asked = DONE | {"result": "Total cost: $0", "uuid": "u2", "origin": {"kind": "human"}}
+    lines = [assistant("m1", text("Done.")), DONE | {"uuid": "u1"}, asked]
+    told_of = [(text_of(events), events[-1].kind) for _, events in told("claude_code", lines)]
+    assert told_of == [("Done.", "finish"), ("Total cost: $0", "finish")]
+
+
 @pytest.mark.parametrize(
     "origin", [None, 5, {"kind": ["human"]}, {"kind": "human"}, BY_ITSELF["origin"]]
 )

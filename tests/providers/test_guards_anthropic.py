@@ -9,6 +9,7 @@ import pytest
 from streamnorm.events import BrokenToolCall, Failed
 from tests.conftest import sse, text_of, traced
 from tests.providers.test_evidence_wires import (
+    A_BEGIN,
     A_CLOSE,
     WHOLE,
     a_delta,
@@ -36,6 +37,23 @@ def test_a_call_that_was_told_is_the_same_one_when_it_is_said_again_where_blocks
     assert calls_in(heard(*first, other, *first, *A_CLOSE)) == both
     again = first[0], differs, first[2]
     assert calls_in(heard(*first, other, *again, *A_CLOSE)) == [*both, ("pay", "conflict!")]
+
+
+def test_a_call_that_says_its_place_is_another_than_the_one_told_under_its_id_elsewhere():
+    first, second = (
+        (a_start(), a_delta(WHOLE), a_stop()),
+        (a_start(1), a_delta(WHOLE, 1), a_stop(1)),
+    )
+    assert calls_in(heard(*first, *second, *A_CLOSE)) == [("pay", WHOLE)] * 2
+
+
+def test_a_call_that_is_closed_leaves_the_next_one_in_no_doubt_where_blocks_say_no_place():
+    first, second = a_start(None), (a_start(None, "B", "rob"), a_delta(WHOLE, None))
+    stop = a_stop(None)
+    told = calls_in(heard(first, stop, *second, stop, *A_CLOSE))
+    assert told == [("rob", WHOLE), ("pay", "")]
+    told = calls_in(heard(first, *second, stop, *A_CLOSE))
+    assert told == [("pay", "conflict!"), ("rob", "conflict!")]
 
 
 def test_the_stop_of_a_call_that_was_begun_elsewhere_says_nothing_of_the_other():
@@ -199,3 +217,12 @@ def test_a_call_is_broken_and_no_more_by_such_characters_in_its_start(input: byt
 def test_a_text_where_a_name_leads_to_the_text_of_a_call_was_moved_there(value, told):
     pieces = a_delta(WHOLE[:3]), {"type": "ping", "delta": value}, a_delta(WHOLE[3:])
     assert calls_in(heard(a_start(), *pieces, a_stop(), *A_CLOSE)) == [("pay", told)]
+
+
+def test_a_call_that_was_told_and_is_said_again_in_a_later_answer_is_the_same_call():
+    """However many answers were begun in between."""
+    call = (a_start(), a_delta(WHOLE), a_stop())
+    for begun in (1, 2, 3):
+        assert calls_in(heard(A_BEGIN, *call, *[A_BEGIN] * begun, *call, *A_CLOSE)) == [
+            ("pay", WHOLE)
+        ]

@@ -50,6 +50,24 @@ def test_a_call_that_was_told_is_the_same_one_when_it_is_said_again_where_blocks
     ]
 
 
+def test_a_call_that_says_its_place_is_another_than_the_one_told_under_its_id_elsewhere():
+    first, second = (b_start(), b_delta(WHOLE), b_stop()), (b_start(index=1), b_delta(WHOLE, 1))
+    assert told("bedrock", *first, *second, b_stop(1), *B_END) == [("pay", WHOLE)] * 2
+
+
+def test_a_call_that_is_closed_leaves_the_next_one_in_no_doubt_where_blocks_say_no_place():
+    first, second = b_start(index=None), (b_start("B", "rob", None), b_delta(WHOLE, None))
+    stop = b_stop(None)
+    assert told("bedrock", first, stop, *second, stop, *B_END) == [("rob", WHOLE), ("pay", "")]
+    assert told("bedrock", first, *second, stop, *B_END) == [*DOUBTED, ("rob", "conflict!")]
+
+
+@pytest.mark.parametrize("odd", [{"contentBlockDelta": None}, {"contentBlockStop": None}, {}])
+def test_an_event_that_says_nothing_makes_the_call_that_goes_on_doubtful(odd):
+    stream = (b_start(), b_delta(WHOLE[:3]), odd, b_delta(WHOLE[3:]), b_stop(), *B_END)
+    assert told("bedrock", *stream) == DOUBTED
+
+
 def test_a_delta_that_says_nothing_behind_the_end_of_a_block_makes_its_call_doubtful():
     """Its fragment came late and lost its text: there is no proof of {} any more."""
     assert told("bedrock", b_start(), b_stop(), b_said(), *B_END) == DOUBTED
@@ -270,3 +288,12 @@ def test_an_invocation_of_a_new_kind_or_of_none_is_passed_on_and_those_beside_it
 def test_a_call_of_an_agent_in_a_damaged_payload_is_none():
     events = payloads("bedrock", {**control(ASKED), "contentBlockStop": {"contentBlockIndex": "x"}})
     assert fate(events)[0] == ["conflict"]
+
+
+def test_a_start_that_says_nothing_voids_the_call_that_is_open_in_its_place_and_no_other():
+    nothing = {"contentBlockStart": {"start": {}, "contentBlockIndex": 0}}
+    call, rest = (b_start(), b_delta(WHOLE)), (b_stop(), *B_END)
+    assert fate(payloads("bedrock", *call, nothing, *rest))[0] == ["conflict"]
+    assert fate(payloads("bedrock", *call, b_stop(), nothing, *rest))[0] == [{"to": "me"}]
+    elsewhere = {"contentBlockStart": {"start": {}, "contentBlockIndex": 1}}
+    assert fate(payloads("bedrock", *call, elsewhere, *rest))[0] == [{"to": "me"}]

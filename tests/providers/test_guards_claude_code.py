@@ -214,10 +214,91 @@ def test_an_event_whose_place_cannot_be_read_may_be_of_the_call_that_is_open(odd
     assert [(b.id, b.reason) for b in broken_of(events)] == [("a", "conflict")]
 
 
+@pytest.mark.parametrize("kind", ["rate_limit_event", "system", "tool_progress"])
+def test_a_piece_in_a_line_whose_kind_became_another_breaks_the_call_that_is_open(kind):
+    begun, rest = (start(), opened("a"), piece('{"x":')), (piece("1}"), *ENDS)
+    line = piece('"y"') | {"type": kind}
+    events, _ = heard(*begun, line, *rest)
+    assert [(b.id, b.reason) for b in broken_of(events)] == [("a", "conflict")]
+    (odd,) = [e for e in events if e.kind == "unrecognized"]
+    assert (odd.wire_kind, odd.payload) == (kind, {"type": kind, "event": line["event"]})
+    del line["event"]
+    events, _ = heard(*begun, line, *rest)
+    assert [(c.id, c.arguments) for c in calls_of(events)] == [("a", {"x": 1})]
+    assert [e for e in events if e.kind == "unrecognized"] == []
+
+
 def test_copies_of_a_call_are_bounded():
     copies = [assistant("msg_1", tool_use("a", x=n)) for n in range(9)]
     _, pipe = heard(*PIECES, *copies)
     assert [len(held) for held in pipe._parser._copies.values()] == [3]
+
+
+def test_copies_of_calls_that_never_come_are_as_many_as_calls_may_be_and_as_long():
+    few = [assistant("msg_1", tool_use(f"t{n}", x=n)) for n in range(3)]
+    long = [assistant("msg_1", tool_use("t", x="y" * n)) for n in (4, 3)]
+    for limits, lines, name in (
+        (Limits(calls=3), few, None),
+        (Limits(calls=2), few, "calls"),
+        (Limits(arguments_total=31), long, None),
+        (Limits(arguments_total=30), long, "arguments_total"),
+    ):
+        pipe = Normalizer("claude_code", limits=limits)
+        events = [e for line in (start(), *lines) for e in pipe.feed_payload(line)]
+        assert getattr(events[-1], "code", None) == name
+
+
+COPIES = [assistant("msg_1", tool_use("a", x=n)) for n in (1, 2)]
+
+
+@pytest.mark.parametrize("copies", [COPIES, COPIES[::-1]])
+def test_of_copies_of_a_call_the_one_that_differs_breaks_it_whichever_came_first(copies):
+    events, _ = heard(start(), opened("a"), piece('{"x":2}'), *copies, *ENDS)
+    assert calls_of(events) == []
+    assert [(b.id, b.reason) for b in broken_of(events)] == [("a", "conflict")]
+
+
+def test_copies_of_a_call_that_was_closed_and_waits_for_its_end_are_held_against_it_once_each():
+    events, pipe = heard(start(), opened("a"), STOP, *COPIES, STOP, *ENDS)
+    assert [(b.id, b.reason) for b in broken_of(events)] == [("a", "conflict")]
+    assert pipe.notes["args.mismatch"] == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "fate"),
+    [(b"msg_1", ["{}"]), (b"msg_1\\ud83d", ["conflict"])],
+)
+def test_a_copy_that_could_not_be_read_does_not_say_that_a_call_without_pieces_is_empty(
+    named, fate
+):
+    copy = assistant("XX", text("Psst."))
+    body = [json.dumps(line).encode() for line in (start(""), opened("a"), copy, *ENDS)]
+    pipe = Normalizer("claude_code")
+    events = pipe.feed(b"\n".join(body).replace(b"XX", named) + b"\n")
+    assert [c.raw or "{}" for c in calls_of(events)] + [b.reason for b in broken_of(events)] == fate
+
+
+def test_a_copy_that_names_no_call_is_of_none():
+    events, pipe = heard(
+        start(), opened(""), PIECES[2], assistant("msg_1", tool_use("", x=2)), *ENDS
+    )
+    assert ([c.arguments for c in calls_of(events)], broken_of(events)) == ([{"x": 1}], [])
+    assert pipe._parser._copies == {}
+
+
+def test_copies_of_a_call_are_kept_whose_id_is_no_longer_than_one_may_be():
+    for id, kept in (("four", 1), ("fives", 0)):
+        pipe = Normalizer("claude_code", limits=Limits(id=4))
+        pipe.feed_payload(start(""))
+        pipe.feed_payload(assistant("", tool_use(id)))
+        assert len(pipe._parser._copies) == kept
+
+
+def test_copies_that_differ_from_a_call_that_was_told_are_noted_once_each():
+    copies = [assistant("msg_1", tool_use("a", x=n)) for n in (1, 2, 2, 3)]
+    events, pipe = heard(*PIECES, STOP, *copies, STOP, DELTA, OVER, result("a"))
+    assert [(c.id, c.arguments) for c in calls_of(events)] == [("a", {"x": 1})]
+    assert (broken_of(events), pipe.notes["args.mismatch"]) == ([], 2)
 
 
 @pytest.mark.parametrize("message", [["odd"], {"content": ["odd"]}, {"content": [text("Psst.")]}])
@@ -389,3 +470,25 @@ def test_an_agent_is_over_with_its_result_or_when_that_is_said():
     assert lane_of(below, {**told, "subtype": "task_started"}) == [("outside", None)]
     unnamed = {**told, "tool_use_id": None, "parent_tool_use_id": "toolu_2"}
     assert lane_of(assistant("m"), unnamed) == [("outside", "toolu_2")]
+
+
+def test_an_agent_is_over_once_however_often_its_result_is_said():
+    twice = result("toolu_1")
+    twice["message"]["content"] *= 2
+    over = [("hear", "toolu_1"), ("end", "toolu_1")]
+    assert lane_of(assistant("m", agent="toolu_1"), twice) == [("outside", None), *over]
+
+
+def test_the_copy_of_a_call_of_another_name_is_none_of_a_call_that_begins_under_its_id_later():
+    copy = assistant("m", tool_use("a", x=1) | {"name": "other"})
+    events, _ = heard(start("m"), copy, opened("a"), STOP, DELTA, OVER)
+    assert ([c.id for c in calls_of(events)], [b.reason for b in broken_of(events)]) == (
+        [],
+        ["conflict"],
+    )
+
+
+@pytest.mark.parametrize("odd", [[1], "x", 5])
+def test_a_copy_that_cannot_be_read_makes_the_open_calls_doubtful(odd: Any):
+    events, _ = heard(start("m"), opened("a"), assistant("m") | {"message": odd}, STOP, DELTA, OVER)
+    assert [b.reason for b in broken_of(events)] == ["conflict"]

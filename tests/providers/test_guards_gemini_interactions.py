@@ -421,3 +421,10 @@ def test_a_start_that_is_said_again_must_bring_the_same_arguments(first, second,
     starts = start(arguments=first), start(arguments=second)
     calls, _ = fate(told(*starts, step("stop"), over("requires_action")))
     assert calls == [first if whole else "conflict"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fate_"), [(delta({"n": 1}, type="text"), "conflict"), (text("x"), {})]
+)
+def test_a_text_that_has_arguments_is_of_the_call_in_its_place_though_that_has_stopped(said, fate_):
+    assert fate(told(start(), step("stop"), said, over()))[0] == [fate_]

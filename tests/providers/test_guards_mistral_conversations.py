@@ -237,6 +237,16 @@ def test_what_was_heard_of_a_handoff_is_told_once(times):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [([entering()], "broken_tool_call"), ([leaving(), entering()], "tool_call")],
+)
+def test_an_end_of_a_handoff_that_broke_may_be_that_of_any(before: list[Any], kind: str):
+    begun = {"type": "conversation.response.started", "conversation_id": "c"}
+    calls = ends(told(begun, *before, begun, leaving(id=None), entering(), DONE))
+    assert [call.kind for call in calls] == [kind, kind]
+
+
 def test_a_handoff_that_is_another_when_it_is_said_again_is_noted():
     pipe = Normalizer(HERE)
     for payload in (leaving(), entering(), entering(next_agent_id="c"), DONE):
@@ -252,6 +262,16 @@ def test_an_empty_piece_of_a_text_is_no_loss_and_one_without_text_is(nothing, ex
     assert in_short(piece('{"a"'), piece(nothing), piece(": 1}")) == expected
     execution = [started(arguments='{"a"'), delta(nothing), delta(": 1}"), EXECUTED]
     assert in_short(*execution) == expected
+
+
+@pytest.mark.parametrize(
+    ("nothing", "expected"), [("", [{"b": 1}, "truncated"]), (None, ["conflict", "conflict"])]
+)
+def test_a_piece_without_text_of_an_execution_that_was_closed_may_be_of_any(nothing, expected):
+    lost, empty = {"type": "function.call.delt"}, started(arguments=None)
+    first, rest = {**started(arguments='{"b"'), "id": "y"}, delta(": 1}", "y")
+    said = [lost, empty, EXECUTED, first, delta(nothing), rest, {**EXECUTED, "id": "y"}]
+    assert in_short(*said) == expected
 
 
 def test_a_chunk_without_a_type_is_text_only_if_it_has_one():

@@ -347,7 +347,10 @@ def test_a_call_whose_id_cannot_be_read_may_be_the_one_whose_place_it_takes(id, 
     assert sorted(told, key=str) == sorted([{"n": 1}, fate_of_it], key=str)
 
 
-@pytest.mark.parametrize(("word", "fates"), [("length", ["conflict"]), ("stop", [{"n": 1}])])
+@pytest.mark.parametrize(
+    ("word", "fates"),
+    [("length", ["conflict"]), ("stop", [{"n": 1}]), ("new_word", [{"n": 1}])],
+)
 def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fates):
     body = Chat.delta({"content": "so"}, word) + Chat.call(0, "a", "pay", PAY)
     events, _ = heard("openai_chat", body + Chat.end("tool_calls"))
@@ -359,8 +362,10 @@ def test_a_call_that_begins_after_the_token_limit_was_said_is_not_told(word, fat
     ("texts", "fates"),
     [
         (({"n": 1}, {"m": 2}), [{"n": 1, "m": 2}]),
-        ((PAY, {"m": 2}), ["invalid_json"]),
-        (({"n": 1}, '{"m":2}'), ["invalid_json"]),
+        ((PAY, {"m": 2}), ["conflict"]),
+        (({"n": 1}, '{"m":2}'), ["conflict"]),
+        (("{}", {"m": 2}), ["conflict"]),
+        (("", {"m": 2}), [{"m": 2}]),
     ],
 )
 def test_only_where_all_arguments_of_a_payload_are_objects_they_add_up(provider, texts, fates):
@@ -370,6 +375,19 @@ def test_only_where_all_arguments_of_a_payload_are_objects_they_add_up(provider,
     if provider == "dashscope":
         body = sse({"output": {"choices": [{"message": said, "finish_reason": "tool_calls"}]}})
     assert fate(run(provider, [body]))[0] == fates
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_of_one_chunk_text_and_an_object_are_the_arguments_of_two_calls_and_of_none_alone(
+    old: bool,
+):
+    if old:
+        said = [{"function_call": {"name": "pay", "arguments": t}} for t in ("{}", {"m": 2})]
+        parts = [{"index": 0, "delta": delta, "finish_reason": "stop"} for delta in said]
+        assert fate(run("openai_chat", [sse({"choices": parts}) + DONE]))[0] == ["conflict"]
+    other = {"index": 1, "id": "b", "function": {"name": "pay", "arguments": {"m": 2}}}
+    body = Chat.delta({"tool_calls": [CALL, other]}, "tool_calls") + DONE
+    assert fate(run("openai_chat", [body]))[0] == [{"n": 1}, {"m": 2}]
 
 
 @pytest.mark.parametrize("rare", [{}, RARE])
@@ -515,6 +533,8 @@ def test_a_reason_before_the_last_piece_of_a_call_is_not_the_end(provider: str):
     body = entries(BEGUN, finish="stop") + entries(REST)
     assert end(run(provider, [body])) == ("failed", "truncated")
     assert fate(run(provider, [body + DONE])) == ([{"n": 1}], ("finish", "tool_calls"))
+    middle = entries({"index": 0, "function": {"arguments": ":"}})
+    assert end(run(provider, [entries(BEGUN, finish="stop") + middle])) == ("failed", "truncated")
 
 
 # Pieces of one call, each with the word for the end beside it, or alone.
@@ -523,6 +543,7 @@ WORDS_BESIDE: dict[str, tuple[list[tuple[str | None, str | None]], Any]] = {
     "on the first one of what was no object": ([('{"n"', "stop"), (":1}", None)], {"n": 1}),
     "on an empty object alone": ([("{}", "stop"), (PAY, None)], "conflict"),
     "on an empty object alone, in pieces": ([("{}", "stop"), ('{"n"', None), (":1}", "stop")], "conflict"),
+    "on an empty object alone, as the limit": ([("{}", "length"), (PAY, None)], "conflict"),
     "behind what was no object": ([('{"n"', None), (None, "stop"), (":1}", None)], "conflict"),
 }  # fmt: skip
 
@@ -540,6 +561,26 @@ def test_text_behind_a_whole_object_and_a_word_for_the_end_is_of_nobody(name: st
 
     frames = [chunk({"delta": said(at, t), "finish_reason": f}) for at, (t, f) in enumerate(pieces)]
     assert fate(heard("openai_chat", b"".join(frames) + END + DONE)[0])[0] == [expected]
+
+
+def test_a_word_beside_pieces_is_of_each_call_that_they_are_of():
+    """Of the last one, where a piece says no place."""
+    first, second = (
+        {**EMPTY, "function": {"name": "pay", "arguments": "{}"}},
+        {**CALL, "id": "b", "index": 1},
+    )
+    begun = entries(first, {**second}, finish="stop")
+    more = entries({"index": 0, "function": {"arguments": PAY}})
+    assert fate(heard("openai_chat", begun + more + END + DONE)[0])[0] == ["conflict", {"n": 1}]
+    begun = entries({**first, "index": None}, finish="stop")
+    more = entries({"function": {"arguments": PAY}})
+    assert fate(heard("openai_chat", begun + more + END + DONE)[0])[0] == ["conflict"]
+
+
+def test_a_word_beside_a_piece_of_a_call_that_stands_elsewhere_is_none_of_a_place():
+    more = {"index": 5, "id": "a", "function": {"arguments": ":1}"}}
+    body = entries(BEGUN) + entries(more, finish="stop") + END + DONE
+    assert fate(heard("openai_chat", body)[0])[0] == [{"n": 1}]
 
 
 def test_text_that_began_a_call_without_id_and_name_is_anybodys_though_both_come_later():
@@ -769,3 +810,21 @@ def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_wh
     events, _ = heard("mistral", body)
     assert fate(events)[0] == [{"n": 1}]
     assert [e.payload for e in events if e.kind == "unrecognized"] == passed_on
+
+
+@pytest.mark.parametrize(
+    ("index", "word", "ids"),
+    [
+        ({"index": 0}, None, ["b"]),
+        ({"index": 0}, "stop", []),
+        ({}, None, ["b"]),
+        ({}, "stop", ["?", "b"]),
+    ],
+)
+def test_an_id_that_comes_late_is_of_the_call_before_it_but_not_behind_its_end(index, word, ids):
+    first = {"type": "custom", "custom": {"name": "run", "input": "x" if index else ""}, **index}
+    second = {"type": "custom", "id": "b", "custom": {"name": "run", "input": ""}, **index}
+    body = Chat.delta({"tool_calls": [first]}) + (Chat.end(word) if word else b"")
+    body = body.removesuffix(DONE) + Chat.delta({"tool_calls": [second]}) + Chat.end("stop")
+    told = [id for id, *_ in calls(run("openai_chat", [body]))]
+    assert ["?" if id.startswith("syn_") else id for id in told] == ids

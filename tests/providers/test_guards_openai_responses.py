@@ -192,6 +192,12 @@ WHOSE: dict[str, tuple[list[bytes], list[tuple[str, str, Any]]]] = {
     "no text, and its item says it again": (
         [GROWN, piece(None, output_index=0), A_DONE], [("a", "pay", {"n": 1})],
     ),
+    "a copy that says nothing": ([GROWN, said(None, output_index=0)], [("a", "pay", {"n": 1})]),
+    "a copy that is an object": ([A, said({"n": 1}, output_index=0)], [("a", "pay", {"n": 1})]),
+    "of a kind that nobody knows, in the midst of one": (
+        [A, piece('{"n":', output_index=0), R.say("new.thing", delta="x"), piece("1}", output_index=0)],
+        [("a", "pay", "conflict")],
+    ),
     "behind a copy of all of it": (
         [GROWN, said(ONE, output_index=0), piece(" ", item_id="fa")], [("a", "pay", "conflict")],
     ),
@@ -574,6 +580,10 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
         [R.added(fc("fa", "a"), None), piece(ONE, item_id="fa"), R.done(fc("fc", "c", arguments=ONE), 2)],
         [fc("fa", "a", arguments=ONE)], [("a", "pay", "conflict"), ("c", "pay", {"n": 1})],
     ),
+    "one that began in no place and without a piece, and was told in one under other ids": (
+        [R.added(fc("fa", "a"), None), R.done(fc("fc", "c", arguments=ONE), 2)],
+        [fc("fa", "a", arguments=ONE)], [("a", "pay", "conflict"), ("c", "pay", {"n": 1})],
+    ),
     "nothing of one that began in no place, and was told in one under other ids": (
         [R.added(fc("fa", "a"), None), piece(ONE, item_id="fa"), R.done(fc("fc", "c", arguments=ONE), 2)],
         [], [("a", "pay", "conflict"), ("c", "pay", {"n": 1})],
@@ -582,6 +592,11 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
         [R.added(fc("fa", "a"), None), R.done(fc("fc", "c", arguments=ONE), 2)],
         [fc("fa", "a", arguments=ONE), fc("fc", "c", arguments=ONE)],
         [("a", "pay", {"n": 1}), ("c", "pay", {"n": 1})],
+    ),
+    "without the ids of calls, in the places of others": (
+        [GROWN, R.added(fc("fb", "b"), 1)],
+        [fc("fb", None, arguments=TWO), fc("fa", None, arguments=ONE)],
+        [("a", "pay", {"n": 1}), ("b", "pay", {"n": 2})],
     ),
     "in the place of another, with other items": (
         [A, B], [fc("x", "b", "rob", arguments=TWO), fc("y", "a", arguments=ONE)],
@@ -594,6 +609,12 @@ FINAL: dict[str, tuple[list[bytes], list[dict[str, Any]], list[tuple[str, str, A
 def test_the_final_response_says_every_call_once_more(name: str):
     frames, items, expected = FINAL[name]
     assert sorted(ends(*frames, R.completed(*items)), key=str) == sorted(expected, key=str)
+
+
+def test_a_copy_of_a_told_call_that_says_a_field_twice_leaves_the_next_one_in_no_doubt():
+    end = R.completed(fc("fa", "a", arguments=ONE, status="?"), SECOND)
+    end = end.replace(b'"status":"?"', b'"status":"?","status":"completed"')
+    assert ends(GROWN, A_DONE, end) == [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})]
 
 
 def test_a_copy_at_the_end_that_differs_from_what_was_told_is_noted():
@@ -1030,6 +1051,21 @@ def test_a_copy_in_doubt_proves_nothing_and_one_that_says_the_same_does():
     assert ends(*IN_TWO, R.done(same), OVER) == [("a", "pay", {"n": 12})]
 
 
+def code(**more: Any) -> dict[str, Any]:
+    return {"type": "code_interpreter_call", "id": "ci", "status": "in_progress", **more}
+
+
+@pytest.mark.parametrize(("new", "fate"), [({"arguments": "y"}, "conflict"), ("y", {"input": "x"})])
+def test_words_of_a_call_in_a_new_field_of_a_piece_of_it_make_it_doubtful(new: Any, fate: Any):
+    begun, done = R.added(custom("cu", "c")), R.done(custom("cu", "c", status="completed"))
+    odd = R.say("custom_tool_call_input.delta", delta="x", output_index=0, new=new)
+    assert ends(begun, odd, done, OVER) == [("c", "run", fate)]
+    odd = R.say("code_interpreter_call_code.delta", delta="x", output_index=0, new=new)
+    told = "conflict" if fate == "conflict" else {"code": "x"}
+    done = R.done(code(status="completed"))
+    assert ends(R.added(code()), odd, done, OVER) == [("ci", "code_interpreter", told)]
+
+
 @pytest.mark.parametrize("value", [{}, [], {"x": 1}, 5, False])
 def test_the_text_of_a_custom_tool_must_be_text(value: Any):
     item = custom("cu", "c", status="completed") | {"input": value}
@@ -1103,6 +1139,15 @@ def test_parts_of_one_item_are_compared_part_by_part_in_any_order():
     assert text_of(told(*pieces, all_of(0, "ab"), all_of(1, "cd"), OVER)) == "acbd"
 
 
+def test_a_thought_under_the_id_of_a_message_is_the_one_of_its_place():
+    thought = {"type": "reasoning", "id": "rs", "summary": []}
+    said = {**thought, "id": "msg_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    grown = R.say("reasoning_summary_text.delta", item_id="rs", output_index=1, summary_index=0,
+                  delta="Hm.")  # fmt: skip
+    events = told(R.added(R.message(""), 0), R.added(thought, 1), grown, R.done(said, 1), OVER)
+    assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == "Hm."
+
+
 UNASKED = {"type": "web_search_call", "id": "ws_1", "status": "in_progress"}
 ASKED = {**UNASKED, "action": {"type": "search"}}
 UNQUERIED = {"type": "file_search_call", "id": "fs_1", "status": "in_progress"}
@@ -1126,3 +1171,78 @@ def test_of_a_call_that_was_cut_off_the_input_that_came_as_it_was_added_is_what_
 ):
     broken = [e for e in told(*map(R.added, items)) if isinstance(e, BrokenToolCall)]
     assert [(e.reason, e.raw) for e in broken] == [("truncated", raw)]
+
+
+# --- a number that is none ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("last", "fate"), [(3, {"n": 1}), (4, {"n": 1}), (2, "conflict"), (5, "conflict")]
+)
+def test_an_event_without_a_number_may_have_been_counted_or_not_and_hides_no_hole(last, fate):
+    status = {"type": "response.web_search_call.searching", "item_id": "ws_9"}
+    call = fc("fa", "a")
+    events = (
+        {"type": "response.created", "sequence_number": 0, "response": {"id": "r"}},
+        {"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": call},
+        {**status, "sequence_number": 2},
+        {**status, "sequence_number": [3]},
+        {"type": "response.output_item.done", "sequence_number": last, "output_index": 0,
+         "item": {**call, "arguments": ""}},
+        {"type": "response.output_item.done", "output_index": 0, "item": {**call, "arguments": ONE}},
+    )  # fmt: skip
+    told = heard("openai_responses", b"".join(map(sse, events[:4])) + sse(events[4]) + OVER)[0]
+    assert fate_of(told) == ({} if fate == {"n": 1} else fate)
+
+
+def fate_of(events: list[Event]) -> Any:
+    (call,) = [e for e in events if isinstance(e, ToolCall | BrokenToolCall)]
+    return call.arguments if isinstance(call, ToolCall) else call.reason
+
+
+# --- an input that only the beginning says --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("began", "told"),
+    [({"query": "q"}, "conflict"), ({}, {}), (None, {})],
+)
+def test_an_item_that_began_with_an_input_and_is_done_without_one_is_not_empty(began, told):
+    item = {"type": "web_search_call", "id": "ws", "status": "completed"}
+    assert ends(R.added({**item, "action": began}), R.done(item), OVER) == [
+        ("ws", "web_search", told)
+    ]
+
+
+def test_a_call_that_is_done_under_another_item_id_is_told_once_though_the_final_response_says_it():
+    done = fc("fb", "a", arguments=ONE, status="completed")
+    stray = piece(ONE, output_index=0, item_id="fb")
+    told = ends(R.added(fc("fa", "a"), None), stray, R.done(done, None), R.completed(done))
+    assert [call for call in told if isinstance(call[2], dict)] == [("a", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize("call_id", ["b", None])
+def test_a_search_that_was_told_and_is_said_again_is_one_whatever_other_id_it_has(call_id: Any):
+    item = {"type": "web_search_call", "id": "ws", "call_id": call_id, "action": {"query": "q"}}
+    said = [R.added(item), R.done({**item, "status": "completed"})]
+    assert ends(*said, *said, OVER) == [("ws", "web_search", {"query": "q"})]
+
+
+# --- items that cannot be read --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["output_item.added", "output_item.done"])
+@pytest.mark.parametrize("odd", [["fa", "function_call"], 5, {"id": "fa"}, {"id": "fa", "type": 7}])
+@pytest.mark.parametrize(
+    ("place", "fates"),
+    [
+        ({"output_index": 0}, ["conflict", {"n": 2}]),
+        ({"output_index": 1}, ["truncated", {"n": 2}]),
+        ({"output_index": 9}, [{"n": 1}, {"n": 2}]),
+        ({}, ["conflict", {"n": 2}]),
+    ],
+)
+def test_an_item_that_cannot_be_read_may_be_the_call_in_its_place(kind, odd, place, fates):
+    pieces = [piece(ONE, output_index=0), piece(TWO, output_index=1)]
+    told = ends(A, B, *pieces, R.say(kind, item=odd, **place), B_DONE, OVER)
+    assert [fate for *_, fate in sorted(told, key=lambda call: call[0])] == fates

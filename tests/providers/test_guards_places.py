@@ -103,15 +103,42 @@ def test_an_index_in_quotes_is_that_index(name: str):
     assert told(name, start("0"), delta(WHOLE, "0"), stop("0"), *end) == PAID
 
 
-def test_fragments_that_are_objects_add_up_to_one(name: str):
+def test_one_fragment_that_is_an_object_is_all_of_its_call_and_two_are_none(name: str):
+    """Nobody was seen to send several here, and on Anthropic not even one."""
     start, delta, stop, end, _ = WIRES[name]
-    stream = (start(), delta({"to": "me"}), delta({"n": 1}), stop(), *end)
-    if name == "anthropic":  # here nobody was seen to send one: it cannot be read
+    one = [
+        (n, raw.replace(" ", ""))
+        for n, raw in told(name, start(), delta({"to": "me"}), stop(), *end)
+    ]
+    assert one == (DOUBTED if name == "anthropic" else PAID)
+    for second in ({"n": 1}, {"to": "me"}, {}):
+        stream = (start(), delta({"to": "me"}), delta(second), stop(), *end)
         assert told(name, *stream) == DOUBTED
+
+
+def test_a_payload_that_became_one_with_a_fragment_makes_all_open_calls_doubtful(name: str):
+    """The place that it names is that of one of the two."""
+    start, delta, stop, end, _ = WIRES[name]
+    if name == "cohere":  # whose starts have the same field
+        return
+    merged = {**start(1, "B", "b"), **delta(" ")}
+    if name == "bedrock":
+        both = merged["contentBlockStart"] | {"delta": delta(" ")["contentBlockDelta"]["delta"]}
+        merged = {"contentBlockStart": both}
     else:
-        assert [(n, raw.replace(" ", "")) for n, raw in told(name, *stream)] == [
-            ("pay", '{"to":"me","n":1}')
-        ]
+        merged |= {"type": start()["type"], "index": 1}
+    stream = (start(), delta(WHOLE), merged, delta(WHOLE, 1), stop(), stop(1), *end)
+    assert told(name, *stream) == [("pay", "conflict!"), ("b", "conflict!")]
+
+
+def test_a_part_of_a_call_behind_the_word_for_the_end_needs_its_closing_mark(name: str):
+    start, delta, stop, end, _ = WIRES[name]
+    if len(end) == 1:  # the word is the end
+        return
+    word, *rest = end
+    late = (start(), delta(WHOLE[:4]), word, delta(WHOLE[4:]))
+    assert told(name, *late, *rest) == [("pay", "truncated!")]
+    assert told(name, *late, stop(), *rest) == PAID
 
 
 def test_an_empty_fragment_is_not_told(name: str):

@@ -160,6 +160,131 @@ def test_an_item_was_heard_of_by_its_id_its_place_or_its_call(item_id: str, inde
     assert places.has_item(TYPE, {"id": item_id, "call_id": "a"}, index)
 
 
+def test_an_item_of_no_tool_is_at_home_where_it_was_added_and_else_where_it_says():
+    places = Room(None, None).places
+    places.house("m", 0)
+    places.house("", 3)
+    assert (places.home_of("m", 7), places.home_of("x", 7), places.home_of("", 7)) == (0, 7, 7)
+
+
+# --- the final response -----------------------------------------------------------------------------
+
+WHOLE = '{"a":1}'
+
+
+class Rooms(Room):
+    """Two calls of one name, each in its place, and its item."""
+
+    def __init__(self, id: str = "b", **options: Any) -> None:
+        super().__init__(0, "fa", **options)
+        self.other = self.desk.open(id=id, name="f")
+        self.places.opened(self.other, TYPE, 1, "fb")
+
+    def tell(self, call: Call, text: str = WHOLE) -> None:
+        self.desk.append(call, text)
+        self.desk.close(call)
+
+    def final(self, index: int, **item: Any) -> Call | None:
+        return self.places.of_final_item(TYPE, item, index, "f")
+
+    def may_be_told(self, text: str = WHOLE, **listed: int) -> bool:
+        return self.places.may_be_told(self.call, text, listed)
+
+
+def test_an_item_at_the_end_whose_only_id_is_its_own_is_that_item_wherever_it_stands():
+    rooms = Rooms()
+    assert rooms.final(1, id="fa") is rooms.call
+    assert rooms.final(0, id="fb") is rooms.other
+
+
+def test_an_item_at_the_end_that_names_a_call_is_that_one_whatever_its_own_id_is():
+    rooms = Rooms()
+    assert rooms.final(1, id="fa", call_id="b") is rooms.other
+
+
+def test_an_item_at_the_end_that_two_calls_may_be_is_the_one_in_its_place():
+    rooms = Rooms()
+    assert rooms.final(0, id="fb", call_id="a") is rooms.call
+    assert rooms.final(1, id="fb", call_id="a") is rooms.other
+
+
+def test_an_item_at_the_end_may_have_the_id_of_its_call_for_its_own():
+    room = Room(0, "fa", "fb", "g").closed()
+    item = {"id": "fb", "call_id": "c"}
+    assert room.places.of_final_item(TYPE, item, 0, "f") is room.call
+    assert room.places.of_final_item(TYPE, {**item, "id": "fc"}, 0, "f") is None
+
+
+def test_a_call_may_be_told_as_one_that_says_the_same_and_was_never_added():
+    rooms = Rooms()
+    assert not rooms.may_be_told()
+    rooms = Rooms()
+    rooms.tell(rooms.other)
+    assert rooms.may_be_told()
+    assert not rooms.may_be_told("{}")
+
+
+def test_a_call_that_is_closed_is_no_other():
+    rooms = Rooms()
+    rooms.tell(rooms.other)
+    rooms.closed()
+    assert not rooms.may_be_told()
+
+
+def test_a_call_may_not_be_told_as_one_before_it():
+    rooms = Rooms()
+    rooms.tell(rooms.call)
+    assert not rooms.places.may_be_told(rooms.other, WHOLE, {})
+
+
+@pytest.mark.parametrize("listed", [{"b": 1}, {"fb": 1}])
+def test_a_call_may_not_be_told_as_one_that_the_final_response_has(listed: dict[str, int]):
+    rooms = Rooms()
+    rooms.tell(rooms.other)
+    assert not rooms.may_be_told(**listed)
+    assert not rooms.may_be_told()  # that one is known by now
+
+
+def test_a_call_may_not_be_told_as_one_that_was_added():
+    rooms = Rooms()
+    rooms.tell(rooms.other)
+    rooms.places.add(rooms.other)
+    assert not rooms.may_be_told()
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_call_may_not_be_told_as_one_that_is_open_or_broken(fails: bool):
+    rooms = Rooms()
+    rooms.desk.append(rooms.other, WHOLE)
+    if fails:
+        rooms.desk.fail(rooms.other, "conflict", "x")
+    assert not rooms.may_be_told()
+
+
+def test_a_call_may_be_told_as_another_of_its_id_where_that_is_listed_once():
+    rooms = Rooms("a")
+    rooms.tell(rooms.call)
+    assert rooms.places.may_be_told(rooms.other, WHOLE, {"a": 1})
+    assert not rooms.places.may_be_told(rooms.other, "{}", {"a": 1})
+    assert not rooms.places.may_be_told(rooms.other, WHOLE, {"a": 2})
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_call_may_not_be_told_as_another_of_its_id_that_is_open_or_broken(fails: bool):
+    rooms = Rooms("a")
+    rooms.desk.append(rooms.call, WHOLE)
+    if fails:
+        rooms.desk.fail(rooms.call, "conflict", "x")
+    assert not rooms.places.may_be_told(rooms.other, WHOLE, {"a": 1})
+
+
+def test_what_a_call_said_before_it_was_told_is_not_kept():
+    rooms = Rooms("a")
+    assert rooms.places.told_alike(TYPE, "f", WHOLE, set()) is None
+    rooms.tell(rooms.call)
+    assert rooms.places.may_be_told(rooms.other, WHOLE, {"a": 1})
+
+
 # --- the numbers of events ------------------------------------------------------------------------------
 
 

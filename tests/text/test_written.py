@@ -21,6 +21,7 @@ from streamnorm.text.written import (
     json_spaced,
     json_text,
     made_safe,
+    one_line,
     phrase,
     phrased,
     plain_values,
@@ -247,3 +248,12 @@ def test_what_an_sdk_decoded_is_told_as_it_was_in_json(value, plain):
 def test_an_integer_that_is_too_long_to_be_written_is_refused_and_says_so(value):
     with pytest.raises(ValueError, match="Exceeds the limit"):
         json_bytes(value)
+
+
+@pytest.mark.parametrize(
+    "char", ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "é", "\u2027"]
+)
+def test_one_line_is_one_to_whoever_reads_it(char: str):
+    line = one_line(json_bytes({"a": f"x{char}y"}))
+    assert line.decode().splitlines() == [line.decode()]
+    assert json.loads(line) == {"a": f"x{char}y"}

@@ -221,6 +221,7 @@ _OPENING = "streamnorm/opening.py"
 _INTERACTIONS = "streamnorm/providers/gemini_interactions/parser.py"
 _ITEMS = "streamnorm/providers/openai_responses/items.py"
 _RESPONSES_PARSER = "streamnorm/providers/openai_responses/parser.py"
+_PLACES = "streamnorm/providers/openai_responses/places.py"
 _MISTRAL = "streamnorm/providers/mistral/parser.py"
 _TEXTS = "streamnorm/providers/openai_responses/texts.py"
 _PIPE = "streamnorm/normalizer.py"
@@ -306,9 +307,15 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _ENVELOPE,
     (_OPENING, "Opening.learn_heading", "boundary: at > 1"): _ENVELOPE,
     (
-        "streamnorm/providers/openai_responses/places.py", "Places.told_alike",
+        _PLACES, "Places.told_alike",
         "always: not self._alike",
     ): "the same, made anew",
+    (
+        _PLACES, "Places.may_be_told",
+        "boundary: call.ordinal < self._unannounced.get(key, -1)",
+    ): "one that is told is not this one",
+    (_PLACES, "Places._key", "always: key is None"): _AGAIN,
+    (_PLACES, "Places._key", "never: call.state is State.OVER"): _AGAIN,
     (_ITEMS, "is_made_of_nothing", "without: and bool(fields)"): "every such type has fields",
     (
         _ITEMS, "input_of", "without: and not plain or isinstance(item[f], str)",
@@ -369,6 +376,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CONVERSATIONS, "ConversationsParser._message", "never: type(content) is str"): _SHORTCUT,
     (_DASH, "_is_error", "never: not (p.code or p.message or p.status_code)"): _SHORTCUT,
     (_CLAUDE, "ClaudeCodeParser", "without: CALL_TEXTS 'event.delta.partial_json'"): _TWICE,
+    (_CLAUDE, "ClaudeCodeParser._settle", "always: len(copies) > 1"): _SHORTCUT,
+    (_CLAUDE, "ClaudeCodeParser._settle", "boundary: len(copies) > 1"): _SHORTCUT,
     (_CLAUDE, "ClaudeCodeParser._sign", "never: self._agent is None"): "the same, made anew",
     ("streamnorm/demultiplexer.py", "Router._heard", "always: not held.heard"): (
         "the same, made anew"
@@ -618,7 +627,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "never: call is not None and call.state is OPEN and text",
     ): _SHORTCUT,
     (_ANTHROPIC, "AnthropicParser._block_delta", "always: self._blocks"): _SHORTCUT,
-    (_ANTHROPIC, "AnthropicParser._call_start", "without: and held is not None"): _TYPES,
+    (_ANTHROPIC, "AnthropicParser._call_start", "without: and held is not None #2"): _TYPES,
+    (_BEDROCK, "BedrockParser._call_start", "without: and held is not None #2"): _TYPES,
     (_ANTHROPIC, "AnthropicParser", "without: CALL_KEYS 'content_block'"): (
         "any value is read there, so none is ever left aside"
     ),

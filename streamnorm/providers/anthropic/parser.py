@@ -226,7 +226,7 @@ class AnthropicParser(Parser):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._blocks: dict[int | None, Call] = {}  # one that says no index has a place as well
-        self._before: dict[int | None, Call] = {}  # of an answer that is said again
+        self._before: dict[int | None, Call] = {}  # of answers that are said again
         self._usage: dict[str, Any] = {}
         # How the last delta began, up to its text; its index, and its call if it is of one: see ``run``.
         self._delta: tuple[bytes, int, Call | None] = NEVER, 0, None
@@ -366,7 +366,8 @@ class AnthropicParser(Parser):
     def _message_start(self, p: MessageStart, out: Out) -> None:
         message = p.message if isinstance(p.message, dict) else {}
         if self.begin_answer(out):
-            self._before, self._blocks = self._blocks, {}
+            self._before |= self._blocks
+            self._blocks = {}
         self._count(message.get("usage"))
         self._keep_container(message)
         # A gateway was seen to put the first blocks into the opening message.
@@ -427,7 +428,7 @@ class AnthropicParser(Parser):
             return self._give(held, given, raw)
         call = self.calls.open(
             out, self._kind_of(block["type"], name), id=id, field="content_block.id", name=name, seen=block,
-            place=(index,),
+            place=(index,), instead=held,
         )  # fmt: skip
         echo = {k: v for k, v in block.items() if k not in _OF_THE_CALL and v is not None}
         call.echo = echo or None
@@ -479,7 +480,7 @@ class AnthropicParser(Parser):
         if self.calls.has_text(call):
             self.scribe.note("args.replaced", call_id=call.id)
         else:
-            self.calls.append(call, given, out)
+            self.calls.give(call, given, out)
 
     def _message_delta(self, p: MessageDelta, out: Out) -> None:
         self._count(p.usage)

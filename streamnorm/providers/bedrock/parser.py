@@ -466,10 +466,18 @@ class BedrockParser(Parser):
     def _block_start(self, p: BlockStart, out: Out) -> None:
         if p.start.tool_use is not None:
             self._call_start(p.content_block_index, p.start.tool_use, out)
+        elif not _says(p.start):
+            self._start_nothing(p.content_block_index, out)
         if p.start.tool_result is not None:
             self._results[p.content_block_index or 0] = p.start.tool_result, []
         if p.start.image is not None:
             self._picture_start(p.content_block_index or 0, p.start.image, out)
+
+    def _start_nothing(self, index: int | None, out: Out) -> None:
+        """What begins here does not say what it is: a call that is open in its place was given up."""
+        held = self._tools.get(index)
+        if held is not None and held.state < State.CLOSED:
+            self.calls.void(held, out)
 
     def _picture_start(self, index: int, image: Any, out: Out) -> None:
         format = first_text(image.get("format") if isinstance(image, dict) else None)
@@ -496,8 +504,9 @@ class BedrockParser(Parser):
             self.scribe.note("call.index_reused", index=index)
         kind = CALLS.get(said.type, SERVER_TOOL)  # never run at home what another may run
         call = self.calls.open(
-            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=(index,)
-        )
+            out, kind, id=said.use_id, field=_ID, name=said.name, seen=said, place=(index,),
+            instead=held,
+        )  # fmt: skip
         if index is not None or not self.calls.lossy:  # one that could not be read is no place
             self._tools[index] = call
         if self.reason is not None:

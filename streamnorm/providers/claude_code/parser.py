@@ -42,6 +42,7 @@ from ...core.parser import (
 from ...events import Event, TextDelta
 from ...framing import Framer
 from ...framing.lines import Lines
+from ...limits import LimitReached
 from ...text.written import json_bytes
 from ..anthropic.parser import (
     CALLS,
@@ -154,6 +155,7 @@ _RUN_THERE = {type_: Kind(kind.family, "provider") for type_, kind in CALLS.item
 _SYNTHETIC = "<synthetic>"  # the model of what the program itself says
 _REMEMBERED = 1024  # names of lines, to know one that comes again
 _COPIES = 3  # of one call: that they differ is known by then
+_Copy: TypeAlias = tuple[str | None, str]  # the name of a call, and its input
 _MISPLACED = "a piece of an answer stands in a line of another kind"
 _NEXT = "the next answer began before this one had ended"
 
@@ -192,8 +194,9 @@ class ClaudeCodeParser(AnthropicParser):
         self._answered: set[str] = set()
         self._settled = 0  # the first calls, which are all answered
         self._lines: dict[str, None] = {}  # the last ones that were heard, by their names
-        # Id of a call -> its input, as whole messages state it.
-        self._copies: dict[str, list[str]] = {}
+        # Id of a call -> its name and its input, as whole messages state them.
+        self._copies: dict[str, list[_Copy]] = {}
+        self._copied = 0  # characters of them
 
     @classmethod
     def framer(cls, start: str, limit: int) -> Framer:
@@ -275,6 +278,8 @@ class ClaudeCodeParser(AnthropicParser):
             return None
         said, _ = self.sound(p.message)
         message = said if isinstance(said, dict) else {}
+        if message is not said:
+            self.calls.taint_open("a message could not be read")
         self._refused(p, message)
         id = _id_of(message)
         if self._is_next(id):
@@ -323,23 +328,39 @@ class ClaudeCodeParser(AnthropicParser):
 
     def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
         """It waits for the end of the pieces, some of which may still come."""
-        id, limits = first_text(block.get("id")) or "", self.calls.limits
-        if 0 < len(id) <= limits.id and len(self._copies) < limits.calls:
-            copies = self._copies.setdefault(id, [])
-            if text not in copies and len(copies) < _COPIES:
-                copies.append(text)
+        id = first_text(block.get("id")) or ""
+        copy = first_text(block.get("name")), text
+        is_new = self._keep_copy(id, copy)
         call = self.calls.by_id(0, id)
         if call is not None:  # else its pieces may come behind it
-            self.calls.hear(call, out, name=first_text(block.get("name")))
-            if call.state >= State.CLOSED:
-                self._settle(call, out)
+            self.calls.hear(call, out, name=copy[0])
+            if is_new and call.state >= State.CLOSED:
+                self.calls.settle(call, text, out)
+
+    def _keep_copy(self, id: str, copy: _Copy) -> bool:
+        """Does it say anything that no copy of a call of this id has said?"""
+        limits = self.calls.limits
+        if not 0 < len(id) <= limits.id:
+            return False
+        copies = self._copies.setdefault(id, [])
+        if copy in copies or len(copies) == _COPIES:
+            return False
+        copies.append(copy)
+        self._copied += len(copy[0] or "") + len(copy[1])
+        if len(self._copies) > limits.calls:
+            raise LimitReached("calls", limits.calls)
+        if self._copied > limits.arguments_total:
+            raise LimitReached("arguments_total", limits.arguments_total)
+        return True
 
     def _settle(self, call: Call, out: Out) -> None:
-        """What whole messages state of the calls of this id, against its pieces: what differs comes last."""
-        copies = self._copies.get(call.wire_id or "", ())
+        """What whole messages state of the calls of this id, against its pieces: what differs comes last.
+        Once it is closed, each new copy is looked at as it comes."""
+        copies = self._copies.get(call.wire_id or "", []) if call.state < State.CLOSED else []
         if len(copies) > 1:
-            copies = sorted(copies, key=lambda text: same_value(text, call.raw), reverse=True)
-        for text in copies:
+            copies = sorted(copies, key=lambda copy: same_value(copy[1], call.raw), reverse=True)
+        for name, text in copies:
+            self.calls.hear(call, out, name=name)
             self.calls.settle(call, text, out)
 
     def _block_stop(self, p: BlockStop, out: Out) -> None:
@@ -386,7 +407,7 @@ class ClaudeCodeParser(AnthropicParser):
         """A whole block says its whole input: none is all of it, too. One that says none was damaged."""
         call = self._blocks.get(self._next)
         if call is not None and block.get("input") == {}:
-            call.given = call.given or "{}"
+            call.given = "{}"
         elif call is not None and not block.get("input"):
             self.calls.taint(call, "its block does not say its input")
 

@@ -336,8 +336,9 @@ class CohereParser(Parser):
             if call is not None:
                 self.scribe.note("call.index_reused", index=p.index)
             call = self.calls.open(
-                out, id=entry.id, field=_ID, name=function.name, seen=p, place=(p.index,)
-            )
+                out, id=entry.id, field=_ID, name=function.name, seen=p, place=(p.index,),
+                instead=call,
+            )  # fmt: skip
             if p.index is not None or not self.calls.lossy:  # one that cannot be read is no place
                 self._calls[p.index] = call
             if unplaced:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import msgspec
-
 from ...encoding.server import Body, Server, ServerOptions, Serving
 from ...events import (
     Failed,
@@ -25,7 +23,6 @@ from ...events import (
     ToolCall,
     Usage,
 )
-from ...text.exact import parse
 from ...text.written import in_base64
 from .encoder import SIGNATURE, part_of
 
@@ -106,8 +103,6 @@ class GeminiServer(Server):
     def call_closed(self, call: Serving) -> Iterable[bytes]:
         assert call.made is not None  # only what is whole is closed
         made = call.made
-        if call.sent != made.raw:  # it was told otherwise, as the client has declared its tool
-            made = msgspec.structs.replace(made, arguments=parse(call.sent))
         part = part_of(made, call.id, call.name, self._own(made.echo))
         if not self.over:
             return (self._chunk([part]),)

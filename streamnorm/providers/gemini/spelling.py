@@ -23,6 +23,11 @@ FREE = frozenset(
 )  # fmt: skip
 # In these the keys are names that somebody gave.
 NAMED = frozenset({"properties", "$defs", "defs"})
+_is_count = re.compile("[0-9]{1,18}").fullmatch
+# Numbers of 64 bits, which protocol buffers write as texts.
+COUNTS = frozenset(
+    {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
+)
 
 _is_snake = re.compile("[a-z][a-z0-9]*(_[a-z0-9]+)+").fullmatch
 
@@ -58,17 +63,37 @@ def _field(name: str, said: Any) -> Any:
 
 
 def as_json_schema(said: Any) -> Any:
-    """A schema in the provider's older dialect, whose types are in capitals.
+    """A schema in the provider's older dialect, whose types are in capitals, and whose counts may be texts.
 
-    >>> as_json_schema({"type": "STRING", "nullable": True})
-    {'type': ['string', 'null']}
+    >>> as_json_schema({"type": "STRING", "nullable": True, "maxLength": "9"})
+    {'type': ['string', 'null'], 'maxLength': 9}
     """
     if isinstance(said, list):
         return [as_json_schema(inner) for inner in said]
     if not isinstance(said, dict):
         return said
-    schema = {key: as_json_schema(value) for key, value in said.items() if key != "nullable"}
-    if isinstance(said.get("type"), str):
-        kind = said["type"].lower()
-        schema["type"] = [kind, "null"] if said.get("nullable") else kind
+    schema = {key: _keyword(key, value) for key, value in said.items() if key != "nullable"}
+    return _or_null(schema) if said.get("nullable") is True else schema
+
+
+def _keyword(key: str, said: Any) -> Any:
+    if key in FREE:
+        return said
+    if key in NAMED and isinstance(said, dict):
+        return {name: as_json_schema(inner) for name, inner in said.items()}
+    if isinstance(said, str):
+        if key == "type":
+            return said.lower()
+        return int(said) if key in COUNTS and _is_count(said) else said
+    return as_json_schema(said)
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same schema, which null fits as well."""
+    if isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("enum"), list):
+            schema["enum"] = [*schema["enum"], None]
+    elif isinstance(schema.get("anyOf"), list):
+        schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
     return schema

@@ -360,7 +360,7 @@ class InteractionsParser(Parser):
         DELTAS[p.delta.type](self, (p.index, p.delta), out)
         if p.index in self._calls and p.delta.type not in OF_CALLS:
             call = self._calls[p.index]
-            if call.state < State.CLOSED:
+            if call.state < State.CLOSED or bytes(p.delta.arguments):
                 self.calls.taint(call, "something else came in place of its arguments")
 
     def _step_start(self, p: StepStart, out: Out) -> None:
@@ -456,7 +456,7 @@ class InteractionsParser(Parser):
             self.scribe.note("call.index_reused", index=index)
         call = self.calls.open(
             out, CALLS[step.type], id=step.id, field="step.id", name=_name(step), seen=_said(step),
-            place=index,
+            place=index, instead=held,
         )  # fmt: skip
         self._calls[index] = call
         if index < 0:

@@ -375,8 +375,8 @@ class ConversationsParser(Parser):
         if not self.calls.restarts(held, p.id, p.name, out):
             agent = p.agent_id or self._agent
             self._executed[p.id or ""] = self.calls.open(
-                out, _kind(p.name), id=p.id, field="id", name=p.name, seen=p, agent=agent
-            )
+                out, _kind(p.name), id=p.id, field="id", name=p.name, seen=p, agent=agent, instead=held,
+            )  # fmt: skip
             if p.agent_id:
                 self._executed[p.id or ""].echo = {"agent_id": p.agent_id}
         if p.arguments:
@@ -436,8 +436,8 @@ class ConversationsParser(Parser):
 
     def _handoff_done(self, p: HandoffDone, out: Out) -> None:
         held = self._handoffs.get(p.id or "")
-        if held is None:
-            held = self._hand(p.id, {}, self._agent, p, out)
+        if held is None or held.call.denied is not None:
+            held = held or self._hand(p.id, {}, self._agent, p, out)
             for other in self._open_handoffs():  # it may be the end of any of them
                 self.calls.taint(other, "an end came that is of no beginning")
         call, said = held

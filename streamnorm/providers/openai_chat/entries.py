@@ -157,7 +157,7 @@ class Choice:
         self.beside = False  # the reason came in one chunk with a piece of a call
         self._over = 0  # calls before this one had begun when a word for the end came alone
         self._passed = 0  # … and before this one, when it stood beside pieces of others
-        self._worded: set[int] = set()  # calls that had a normal one beside a piece of theirs
+        self._worded: set[int] = set()  # calls that had one beside a piece of theirs
         self.with_word = False  # … and is there one in the chunk that is being read?
 
     def hear(self, entries: Sequence[Entry | FullEntry], out: Out, *, objects: bool) -> None:
@@ -208,6 +208,7 @@ class Choice:
             if objects:
                 self._calls.merge_object(call, it.text, out)
             else:
+                self._calls.ask_whether_text(call)
                 self._calls.extend(call, it.text, out)
 
     def _ask_name(self, call: Call, name: str, id: str | None) -> None:
@@ -255,19 +256,12 @@ class Choice:
             self.functions.clear()  # what comes for them now is looked at
         elif entries:
             self._passed = max(self._passed, min(map(self._ordinal, entries)))
-        if beside and self.reason in ("stop", "tool_calls"):
-            for entry in entries or ():
-                self._look_at(entry.index)
-            if not entries and self.legacy is not None:
-                self._worded.add(self.legacy.ordinal)
+        named = (self._at(entry.index) for entry in entries or ())
+        self._worded.update(call.ordinal for call in (*named, self.legacy) if call is not None)
 
-    def _look_at(self, index: int | None) -> None:
-        """What comes for this call is looked at from now on: does the word stand there, too?"""
-        call = self.last if index is None else self.by_index.get(index)
-        if call is not None:
-            self._worded.add(call.ordinal)
-            if index is not None:
-                self.functions.pop(index, None)
+    def _at(self, index: int | None) -> Call | None:
+        """The call in this place; the last one where a piece says none."""
+        return self.last if index is None else self.by_index.get(index)
 
     def _ordinal(self, entry: Entry | FullEntry) -> int:
         """The number of the call in its place; that of the first if none is known."""
@@ -286,7 +280,8 @@ class Choice:
         self._scribe.note("call.index_missing")
         if it.id is not None:
             known = self._calls.by_id(self.number, it.id)
-            return known or _unnamed_yet(self.last, it)
+            ended = self.last is not None and self.is_over(self.last)
+            return known or (None if ended else _unnamed_yet(self.last, it))
         if it.of > 1:
             held = self.row[it.at] if it.at < len(self.row) else None
             return None if held is None or _begins(self._calls, held, it) else held
@@ -357,8 +352,8 @@ class Choice:
             return known
         if it.id is None or it.id == held.wire_id:
             return None if it.id is None and _begins(self._calls, held, it) else held
-        if held.wire_id is None:
-            return None if _begins(self._calls, held, it) else held
+        if held.wire_id is None:  # its id came late, but not behind its end
+            return None if self.is_over(held) or _begins(self._calls, held, it) else held
         return None if it.name or (_starts_object(it.text) and self._calls.is_whole(held)) else held
 
     def _open(self, entry: Entry | FullEntry, it: Said, out: Out) -> Call:
@@ -378,11 +373,8 @@ class Choice:
         call = self._calls.open(
             out, kind, choice=self.number, id=it.id, place=it.place,
             field=_ID, inferred=it.id is None and (held is not None or it.place is None), seen=entry,
+            instead=held,
         )  # fmt: skip
-        if held is not None and it.id and call.wire_id is None:
-            self._calls.taint(
-                call, "its id cannot be read: it may be the call whose place it takes"
-            )
         if call.wire_id is None:
             self.bare += 1
         else:

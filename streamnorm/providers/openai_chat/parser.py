@@ -813,6 +813,7 @@ class ChatParser(Parser):
         if function.arguments:
             if choice.is_over(call):
                 self.calls.taint(call, AFTER_THE_END)
+            self.calls.ask_whether_text(call)
             self.calls.extend(call, function.arguments, out)
 
     def _executed(self, number: int, tool: dict[str, Any], out: Out) -> None:

@@ -3,7 +3,8 @@
 Pieces of text and arguments do not look at theirs, which would cost too much: what came between two
 events that do is counted from the lists that they were appended to. Rule: a number that jumps or goes
 back says that events are missing or moved, and nobody knows whose they were, so all open calls are
-tainted. Numbers that only ever stay as they are say nothing, and none are none.
+tainted. An event without a number may have been counted, or not. Numbers that only ever stay as they are
+say nothing, and none are none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Numbers:
         self._scribe = scribe
         self._next: int | None = None  # the number of the next event, but for pieces in between
         self._counts_up = False  # some only ever say 0
+        self._silent = 0  # events without one since the last that had one
         self._looks = 0  # how many numbers were looked at
         self._unnumbered = 0  # pieces that came since, but for those in the lists …
         self._pieces: list[str] = []  # … of the text that is being told …
@@ -39,12 +41,16 @@ class Numbers:
     def look(self, number: int | None) -> None:
         """The number of an event off the hot path."""
         due = self._due()
-        self._next = None if number is None else number + 1
-        self._looks += number is not None
-        if number is None or due is None:
+        if number is None:  # it may have been counted, or not
+            self._next, self._silent = due, self._silent + 1
+            return
+        latest, self._silent = (due or 0) + self._silent, 0
+        self._next = number + 1
+        self._looks += 1
+        if due is None:
             return
         self._counts_up = self._counts_up or number == due
-        if number > due or (number < due and self._counts_up):
+        if number > latest or (number < due and self._counts_up):
             self._scribe.note("wire.gap", expected=due, came=number)
             self._calls.taint_open("the wire's own numbering has a hole or goes back")
 

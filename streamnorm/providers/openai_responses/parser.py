@@ -241,6 +241,7 @@ _LANES = (
 )
 _ANOTHER = "the response that ended has another id than the one that began"
 _ELSEWHERE = "it was not done, and may be one that was told under another id"
+_NONE = ("", "{}")  # no input
 _UNKNOWN: Any = object()  # the next piece is looked at, whatever its number
 RAW_SOUND = "audio/pcm"  # what a stream has, unless the bytes say otherwise: no event names it
 
@@ -759,7 +760,7 @@ class ResponsesParser(Parser):
             self._call_added(tool, item, raw, p.output_index, out)
         elif tool is not None:
             self._output_added(tool, item, p.output_index)
-        elif isinstance(item, dict):
+        elif self._doubt_unless_typed(item, p.output_index):
             self._places.house(id_of(item), p.output_index)
             self._told_in(item).house(p.output_index)
         self.calls.lossy = ""
@@ -796,6 +797,15 @@ class ResponsesParser(Parser):
         if self.calls.lossy:
             self.calls.taint(call, self.calls.lossy)
 
+    def _doubt_unless_typed(self, item: Any, index: int | None) -> bool:
+        """An item that does not say of what type it is may be the call in its place, or any. Does it?"""
+        if isinstance(item, dict) and isinstance(item.get("type"), str):
+            return True
+        anybody = self.calls.unfinished()
+        for call in anybody if index is None else self._places.named(index, "", self.TOOLS):
+            self.calls.taint(call, "an item came in its place that cannot be read")
+        return False
+
     def _tool_of(self, item: Any) -> Tool | None:
         return self.TOOLS.get(str(item.get("type"))) if isinstance(item, dict) else None
 
@@ -812,6 +822,7 @@ class ResponsesParser(Parser):
         tool = self._tool_of(item)
         self._speak_of(p, item)
         if tool is None:
+            self._doubt_unless_typed(item, p.output_index)
             texts = self._told_in(item if isinstance(item, dict) else {})
             self._other_item(item, self._home_of(id_of(item), p.output_index, texts), out)
         elif "call" in tool.role:
@@ -833,6 +844,8 @@ class ResponsesParser(Parser):
         text = input_of(tool, item, raw)
         if text is None and (not call.fragments or is_illegible(tool, item)):
             self.calls.taint(call, "its input could not be read, or is where its type has none")
+        if text in _NONE and not call.fragments and call.given not in _NONE:
+            self.calls.taint(call, "its beginning said an input, and its end says none")
         if text == "{}" and is_made_of_nothing(tool, item) and (call.taint or self.calls.lost):
             text = ""  # no word of the wire, and something was lost
         self._restate(call, id, text or "", out)
@@ -976,7 +989,7 @@ class ResponsesParser(Parser):
         self.reason, self.raw_reason = self._why_over(status, final.incomplete_details)
         for call in self.calls.unfinished():
             self.calls.hear(call, out, name=self._names.get(call.ordinal))
-            if call.fragments and self._places.may_be_told(call, call.raw, Counter()):
+            if self._places.may_be_told(call, call.raw, Counter()):
                 self.calls.fail(call, "conflict", _ELSEWHERE, out)
         raise StreamOver
 

@@ -63,10 +63,11 @@ class Places:
         return call.ordinal in self._added
 
     def is_over(self, call: Call, item: dict[str, Any], index: int | None) -> bool:
-        """Was this very item, by all its ids and in its place, told?"""
+        """Was this very item, by all its ids and in its place, told? One that is known by its item's id
+        has no other, whatever it says."""
         call_id, item_id = first_text(item.get("call_id")), first_text(item.get("id"))
         same = item_id is not None and self._items.get(call.ordinal) == item_id
-        same = same and call_id in (None, call.wire_id)
+        same = same and (call_id in (None, call.wire_id) or item_id == call.wire_id)
         return same and call.state is State.OVER and self._placed.get(call.ordinal) == index
 
     def type_of(self, call: Call) -> str:
@@ -169,7 +170,7 @@ class Places:
             elsewhere = index is not None and self._placed.get(call.ordinal) not in (None, index)
             other = item_id is not None and self._items.get(call.ordinal) not in (None, item_id)
             holder = self._by_item.get((type_, item_id or ""))
-            taken = other and holder is not None and bool(holder.name)
+            taken = other and holder not in (None, call) and bool(holder.name)
             unheard = not adding and call.state < State.CLOSED and not call.fragments
             if not (taken if final else elsewhere and other and not unheard):
                 return call
@@ -190,7 +191,7 @@ class Places:
     ) -> Call | None:
         """The call that an item of the final response says again, whose order may be another."""
         own = self._by_item.get((type_, first_text(item.get("id")) or ""))
-        if own is not None and own.wire_id == item["id"] and not item.get("call_id"):
+        if own is not None and not item.get("call_id"):
             return own  # by the only id that it has
         place = index if self._by_output[type_].get(index) is not None else None
         return self.of_item(type_, item, place, name, final=True)

@@ -117,7 +117,8 @@ class ResponsesServer(Server):
         yield self._event("response.in_progress", response=response)
 
     def keep_alive(self) -> bytes:
-        return self._event("keepalive")
+        """Without a number: between events of the provider's own none is free."""
+        return self.say({"type": "keepalive"}, "keepalive")
 
     # --- text and reasoning -----------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible");
 const { createOpenAICompatible: createEarly } = await load("openai-compatible-old");
 const { createOpenAI } = await load("@ai-sdk/openai");
 const { createAnthropic } = await load("@ai-sdk/anthropic");
+const { createGoogleGenerativeAI } = await load("@ai-sdk/google");
 
 const apiKey = "none";
 const MODELS = {
@@ -20,6 +21,7 @@ const MODELS = {
   openai_chat_early: (baseURL) => createEarly({ name: "gateway", baseURL, apiKey })("m"),
   openai_responses: (baseURL) => createOpenAI({ baseURL, apiKey }).responses("m"),
   anthropic: (baseURL) => createAnthropic({ baseURL, apiKey })("m"),
+  gemini: (baseURL) => createGoogleGenerativeAI({ baseURL, apiKey })("m"),
 };
 
 async function play({ name, wire, url, steps }) {

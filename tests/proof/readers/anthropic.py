@@ -33,14 +33,13 @@ def read(body: bytes) -> Reading:
         elif kind == "content_block_start":
             blocks.start(place_of(said), call_in(said.get("content_block")))
             if carries_text(said.get("delta")):
-                blocks.lost(rough_place(payload))
+                blocks.lost(None)
         elif kind == "content_block_delta":
             hear_delta(blocks, place_of(said), said.get("delta"))
         elif kind == "content_block_stop":
-            place = place_of(said)
-            if carries_text(said.get("delta")):  # it is not what it calls itself
-                blocks.lost(place)
-            blocks.stop(place)
+            if carries_text(said.get("delta")):  # two have become one: the place is of one of them
+                blocks.lost(None)
+            blocks.stop(place_of(said))
         elif kind == "message_delta":
             delta = said.get("delta")
             reason = text_in(delta.get("stop_reason")) if isinstance(delta, dict) else ""

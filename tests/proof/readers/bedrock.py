@@ -28,16 +28,17 @@ def read(body: bytes) -> Reading:
             if said is not None:
                 blocks.lost(None)
             continue
-        place = place_in(said.get("contentBlockIndex"))
+        index = said.get("contentBlockIndex")
+        place = -1 if index is None else place_in(index)  # to name none is a place as well
         if kind == "contentBlockStart":
             hear_start(blocks, place, said.get("start"))
             if carries_text(said.get("delta")):
-                blocks.lost(place)
+                blocks.lost(None)
         elif kind == "contentBlockDelta":
             hear_delta(blocks, place, said.get("delta"))
         elif kind == "contentBlockStop":
             if carries_text(said.get("delta")):
-                blocks.lost(place)
+                blocks.lost(None)
             blocks.stop(place)
         elif kind == "messageStop":
             reason = text_in(said.get("stopReason"))
@@ -46,7 +47,7 @@ def read(body: bytes) -> Reading:
                 break
             blocks.end("normal" if reason in NORMAL else "length" if reason in KNOWN else "other")
         elif kind not in ("messageStart", "metadata"):
-            blocks.unknown(place, kind, said)
+            blocks.unknown(None if index is None else place, kind, said)
     return blocks.reading
 
 

@@ -173,12 +173,12 @@ class Agent:
             call = own(call_in(said.get("content_block")))
             self.pieces.start(place_of(said), call)
             if carries_text(said.get("delta")):
-                self.pieces.lost(place_of(said))
+                self.pieces.lost(None)
         elif kind == "content_block_delta":
             hear_delta(self.pieces, place_of(said), said.get("delta"))
         elif kind == "content_block_stop":
             if carries_text(said.get("delta")):
-                self.pieces.lost(place_of(said))
+                self.pieces.lost(None)
             self.pieces.stop(place_of(said))
         else:
             self.reason(said.get("delta"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.proof.frames import sse
+from tests.proof.frames import Twice, sse
 from tests.proof.readers.anthropic import kind_of
 from tests.proof.readers.places import Places, rough_place
 from tests.proof.readers.said import (
@@ -33,8 +33,16 @@ OTHER = {"text", "text_annotation_delta", "thought_summary", "thought_signature"
 GOING_ON = {"", "in_progress", "queued"}
 
 
+class Steps(Places):
+    """The calls of one interaction."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strays: set[int | None] = set()  # places of pieces that came before any call did
+
+
 def read(body: bytes) -> Reading:
-    steps, status, started = Places(), "", False
+    steps, status, started = Steps(), "", False
     for payload in sse(body):
         said, kind = payload.value, kind_of(payload, "event_type")
         if payload.word:
@@ -45,18 +53,30 @@ def read(body: bytes) -> Reading:
             steps.lost(rough_place(payload))
             continue
         place = place_in(said.get("index"))
+        if says_twice(said):
+            doubt(steps, place)
         if kind == "step.start":
             started = True
             # without a step it begins nothing: a payload that cannot be read, and names a place
             if isinstance(said.get("step"), dict):
                 steps.start(place, call_in(said["step"]))
-            if not isinstance(said.get("step"), dict) or carries_text(said.get("delta")):
+                if place is not None and (status or place in steps.strays):
+                    doubt(steps, place)  # behind the end of the turn, or behind a piece of it
+            if not isinstance(said.get("step"), dict):
                 steps.lost(place)
+            elif carries_text(
+                said.get("delta")
+            ):  # two have become one: the place is of one of them
+                steps.lost(None)
         elif kind == "step.delta":
             hear_delta(steps, place, said.get("delta"))
         elif kind == "step.stop":
-            if carries_text(said.get("delta")) or text_in(said.get("status")) in FAILING | KNOWN:
+            if carries_text(said.get("delta")):
+                steps.lost(None)
+            if text_in(said.get("status")) in FAILING | KNOWN:
                 steps.lost(place)
+            if place is None or status:
+                doubt(steps, place)
             steps.stop(place)
         elif kind == "error":
             status = "failed"
@@ -81,6 +101,19 @@ def read(body: bytes) -> Reading:
     return steps.reading
 
 
+def says_twice(said: Any) -> bool:
+    """A field, and differently."""
+    if isinstance(said, dict):
+        return bool(isinstance(said, Twice) and said.differs) or any(map(says_twice, said.values()))
+    return isinstance(said, list) and any(map(says_twice, said))
+
+
+def doubt(steps: Steps, place: int | None) -> None:
+    """Whoever takes this for a loss may believe the final interaction, where the two differ."""
+    for call in steps.all:
+        call.doubted |= place is None or steps.at.get(place) is call
+
+
 def call_in(step: Any) -> Open | None:
     kind = text_in(step.get("type")) if isinstance(step, dict) else ""
     if kind not in CALLS:
@@ -100,7 +133,7 @@ def carries_text(delta: Any) -> bool:
     return isinstance(delta, str) or (isinstance(delta, dict) and "arguments" in delta)
 
 
-def hear_delta(steps: Places, place: int | None, delta: Any) -> None:
+def hear_delta(steps: Steps, place: int | None, delta: Any) -> None:
     kind = text_in(delta.get("type")) if isinstance(delta, dict) else ""
     call = steps.at.get(place) if place is not None else None
     if kind == "arguments_delta" or kind in CALLS:
@@ -113,8 +146,13 @@ def hear_delta(steps: Places, place: int | None, delta: Any) -> None:
             whole(steps, place, call, said)
         elif said is not None or kind == "arguments_delta":
             steps.fragment(place, said)
+            if call is None:  # nobody's, or of one that begins only now
+                doubt(steps, None)
+                steps.strays.add(place)
     elif kind not in OTHER or "arguments" in delta:
         steps.lost(place)
+    else:  # something else in the place of a call
+        doubt(steps, place)
 
 
 def is_of_another(call: Open, kind: str, delta: dict[str, Any]) -> bool:
@@ -123,7 +161,7 @@ def is_of_another(call: Open, kind: str, delta: dict[str, Any]) -> bool:
     return (kind in CALLS and kind != call.kind) or bool(id and call.id and id != call.id)
 
 
-def whole(steps: Places, place: int | None, call: Open | None, said: dict[str, Any]) -> None:
+def whole(steps: Steps, place: int | None, call: Open | None, said: dict[str, Any]) -> None:
     """A delta with all arguments at once; an empty object says nothing."""
     if said and call is not None and not call.closed and not call.text and sound_object(said):
         call.fragments.append(json.dumps(said))
@@ -131,13 +169,13 @@ def whole(steps: Places, place: int | None, call: Open | None, said: dict[str, A
         steps.fragment(place, None)
 
 
-def restated(steps: Places, listed: Any) -> None:
+def restated(steps: Steps, listed: Any) -> None:
     for index, step in enumerate(listed if isinstance(listed, list) else ()):
         steps.start(index, call_in(step))
         steps.stop(index)
 
 
-def compared(steps: Places, listed: Any) -> None:
+def compared(steps: Steps, listed: Any) -> None:
     """The final interaction says the calls that were heard again, and perhaps one that was not."""
     copies = [
         call for step in (listed if isinstance(listed, list) else ()) if (call := call_in(step))
@@ -147,8 +185,11 @@ def compared(steps: Places, listed: Any) -> None:
     for call in steps.all if listed else ():
         if call.id not in said:
             call.tainted = True
-        elif not call.state.get("told"):
-            call.name = call.name or said[call.id].name
+            continue
+        call.name = call.name or said[call.id].name
+        if call.doubted and call.name and (stated := stated_by(said[call.id])):
+            steps.reading.also.append(call.heard(stated))
+        if not call.state.get("told"):
             copied(steps, call, said[call.id])
     for number, (id, copy) in enumerate(said.items()):
         if id not in heard and heard <= set(said):
@@ -156,11 +197,16 @@ def compared(steps: Places, listed: Any) -> None:
             steps.stop(10**9 + number)
 
 
-def copied(steps: Places, call: Open, copy: Open) -> None:
+def stated_by(copy: Open) -> dict[str, Any] | None:
+    """The arguments that a step of the final interaction states."""
+    stated = arguments_of(copy, copy.text) if copy.text else copy.given
+    return stated if sound_object(stated) else None
+
+
+def copied(steps: Steps, call: Open, copy: Open) -> None:
     """The copy counts, unless it says something else than a text of which nothing can be missing."""
-    stated, held = arguments_of(copy, copy.text), arguments_of(call, call.text)
-    stated = stated if copy.text else copy.given if sound_object(copy.given) else None
-    held = held if call.text else call.given
+    stated = stated_by(copy)
+    held = arguments_of(call, call.text) if call.text else call.given
     if not stated:
         return
     differs = json.dumps(held, sort_keys=True) != json.dumps(stated, sort_keys=True)

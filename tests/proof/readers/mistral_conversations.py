@@ -197,9 +197,10 @@ class Entries:
     def start(self, said: dict[str, Any]) -> None:
         id, name = name_in(said.get("id")), name_in(said.get("name"))
         for held in self.running(said, "execution"):
-            if held.closed and id:
-                return None  # said once more
-            if not held.closed:
+            if held.closed and id and held.state.get("told"):
+                held.state["again"] = True  # said once more, and so are its pieces
+                return None
+            if not held.closed or id:  # one that broke may be tried again
                 if id and held.name == name and not held.text and not held.tainted:
                     return self.hear(held, said)
                 held.tainted = True  # begun again: the first was given up
@@ -218,12 +219,15 @@ class Entries:
         held = self.running(said, "execution")
         if said.get("arguments") == "":
             return None
-        if not held or held[0].closed:
+        if not held or (held[0].closed and not held[0].state.get("again")):
             return self.lost(self.calls)
+        if held[0].closed:
+            return None
         return self.hear(held[0], said)
 
     def done(self, said: dict[str, Any]) -> None:
         for call in self.running(said, "execution"):
+            call.state.pop("again", None)
             if not call.closed:
                 call.closed = True
                 if mentions(said):

@@ -48,6 +48,7 @@ class Open:
     fragments: list[str] = field(default_factory=list)
     tainted: bool = False
     unsure: bool = False  # without any text it is not whole
+    doubted: bool = False  # something may be missing, or nothing: two honest readings
     given: Any = None  # whole arguments that came with the start
     ids: set[str] = field(default_factory=set)
     names: list[str] = field(default_factory=list)  # that it had before
