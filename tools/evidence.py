@@ -84,9 +84,8 @@ midst of a text, one in a choice that has no call, and one behind the whole obje
 hot path, in a block of Anthropic that begins a call and in an item of Responses, all fields are counted, and two
 that differ are a loss. In the usual payloads of other wires they are not: that would take a look at each.
 
-**Arguments as objects.** Where they should be text, one object is all of them. On Chat, Mistral and its
-conversations, whose calls nothing closes, the keys of several add up (`args.merged`), as servers were seen to send
-them so; elsewhere two are a loss, whatever they say.
+**Arguments as objects.** Where they should be text, one object is all of them. Where nothing closes a call (Chat
+and the wires like it) the keys of several add up (`args.merged`); elsewhere two are a loss, whatever they say.
 
 **Calls without arguments.** A missing `arguments` field is no text: `{}`, if the call was closed, the turn ended
 normally and its entry has nothing that we do not know. Ollama itself always writes the field, an object or (older

@@ -368,6 +368,11 @@ FINDS: dict[str, Find] = {
         (step_start(type="google_search_call", id="B"),
          {"event_type": "step.start", "step": {"type": "function_call", "id": "A", "name": "pay", "arguments": {}}},
          step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), step("stop"))),
+    **{
+        f"{wire}: an empty object and then the arguments, a word for the end on each": (
+            wire, (chat(named("{}"), finish="tool_calls"), chat(named(WHOLE), finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
     "interactions: half of a text, and none in the final interaction": (
         "gemini_interactions",
         (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": '{"to"'}),
