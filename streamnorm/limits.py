@@ -21,7 +21,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     arguments_total: int = 32 * MIB  # … of all calls together
     open_calls: int = 128
     # Batch callers do ask for thousands of small calls in one turn; bounded, but not at 1,024.
-    calls: int = 8192
+    calls: int = 8192  # … and as many choices, each of which may call something
     frames: int = 1_000_000
     stream: int = 256 * MIB  # bytes of the decoded body
     name: int = 256

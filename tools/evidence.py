@@ -26,7 +26,8 @@ the reason and what was heard of it.
 
 - **It was closed**: by the wire's own mark for this call, or on wires without one by a known, normal end
   of the turn. A call that was never closed on a wire that closes calls counts only if its text is a
-  whole JSON object, the turn ended normally and nothing is in doubt; that is a note. `{}` stands for no
+  whole JSON object, the turn ended normally, no part of it came behind the word for that end, and nothing is in
+  doubt; that is a note. `{}` stands for no
   text only if the call was closed, or the turn ended normally where nothing closes calls, and nothing
   was lost. It must be the end of its own turn: a Responses stream that ends under another id than it
   began with (a gateway was seen to change it, and a relay may mix two) is over, with the note
@@ -34,14 +35,16 @@ the reason and what was heard of it.
 - **Nothing of it may be missing**: a payload or field that could not be read and may have belonged to a
   call, a fragment of a wrong type or without a call, a hole in the wire's own numbering and a replaced
   character put the calls in doubt whose place they name, else all that are open: reason `conflict`. A
-  piece that names two calls, one by its index and one by its id, puts both in doubt, and so does a field that
+  piece that names two calls, one by its index and one by its id, puts both in doubt, a piece in a kind of payload
+  that has none all of them, as two payloads have become one (of which is the place?), and so does a field that
   is said twice, and differently, in a payload that begins or states a call (see below). Only
   a copy of the whole text that the wire states itself takes the doubt away, from its own call.
 - **The wire does not contradict itself**: an item that says incomplete or failed, a final list without
-  it, another whole text, another name, another start in its place. Two that may be one are never both
-  told: an item that is added again after it was told is the same item, and a Chat message that says a call in
-  `function_call` and in `tool_calls` says one call (`call.said_twice`); where the two differ, the old field's
-  is broken. A call that was told and is said once more, under its id and in its place (Gemini and Ollama,
+  it, another whole text, another name, another start in its place, an input when it began and none
+  when it is done. Two that may be one are never both told: an item that is added again after it was told is the
+  same item, a call whose id cannot be read may be the one whose place it takes, and a Chat message that says a
+  call in `function_call` and in `tool_calls` says one call (`call.said_twice`); where the two differ, the old
+  field's is broken. A call that was told and is said once more, under its id and in its place (Gemini and Ollama,
   which have no places: in another payload), is the same call (`call.start_repeated`); said otherwise, it is a
   `BrokenToolCall`. So is a copy of a Responses item that says something else than was told, in the final
   response or before it, and one in the final interaction; what the provider runs may know more of its input by
@@ -80,6 +83,9 @@ midst of a text, one in a choice that has no call, and one behind the whole obje
 **Fields said twice.** JSON leaves open which counts, and the reader sees the last. Where a payload is read off the
 hot path, in a block of Anthropic that begins a call and in an item of Responses, all fields are counted, and two
 that differ are a loss. In the usual payloads of other wires they are not: that would take a look at each.
+
+**Arguments as objects.** Where they should be text, one object is all of them. Where nothing closes a call (Chat
+and the wires like it) the keys of several add up (`args.merged`); elsewhere two are a loss, whatever they say.
 
 **Calls without arguments.** A missing `arguments` field is no text: `{}`, if the call was closed, the turn ended
 normally and its entry has nothing that we do not know. Ollama itself always writes the field, an object or (older

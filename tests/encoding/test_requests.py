@@ -565,9 +565,12 @@ def test_a_schema_in_the_older_dialect_of_gemini_is_a_schema():
     ({"type": "STRING", "enum": ["NO", "SO"], "nullable": True},
      {"type": ["string", "null"], "enum": ["NO", "SO", None]}),
     ({"type": "STRING", "nullable": False}, {"type": "string"}),
+    ({"type": "INTEGER", "minimum": 1, "title": "7"}, {"type": "integer", "minimum": 1, "title": "7"}),
+    ({"description": "Any", "nullable": True}, {"description": "Any"}),
+    ({"properties": 7, "items": [{"type": "STRING"}]}, {"properties": 7, "items": [{"type": "string"}]}),
     ({"type": "OBJECT", "default": {"type": "STRING", "nullable": True}},
      {"type": "object", "default": {"type": "STRING", "nullable": True}}),
-], ids=["names", "counts", "any", "enum", "not", "value"])  # fmt: skip
+], ids=["names", "counts", "any", "enum", "not", "value", "number", "bare", "odd"])  # fmt: skip
 def test_whatever_the_older_dialect_of_gemini_says_is_said_in_json_schema(said, meant):
     tools = [{"functionDeclarations": [{"name": "f", "parameters": said}]}]
     body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": tools}
@@ -903,6 +906,17 @@ def test_names_of_properties_in_a_schema_of_gemini_keep_their_underscores():
     assert tool.schema["properties"] == {
         "a_b": {"type": "object", "properties": {"any_of": {"anyOf": [{"type": "string"}]}}}
     }
+
+
+@pytest.mark.parametrize("field", ["my_Field", "_own", "a__b", "A_b", "safetySettings"])
+def test_a_field_that_gemini_cannot_mean_by_underscores_keeps_its_name(field: str):
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], field: [7]}
+    assert read_request("gemini", body).prepare("gemini").body == body
+
+
+def test_what_is_no_object_where_gemini_has_names_is_left_as_it_is():
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "extra": {"properties": 7}}
+    assert read_request("gemini", body).prepare("gemini").body == body
 
 
 def test_a_field_of_gemini_in_both_spellings_is_read_once_and_told():

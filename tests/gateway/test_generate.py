@@ -135,6 +135,15 @@ def test_a_signature_without_a_text_is_told_where_the_answer_is_told_anew():
     assert parts_of(heard) == [{"text": "Hi"}, SIGNED, {"text": ""}]
 
 
+def test_what_its_provider_ran_itself_is_told_as_it_was_where_the_answer_is_told_anew():
+    ran = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    gave = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+    told = telling("gemini", told_by_gemini(ran, gave, {"text": "One."}))
+    with between("gemini", told, whole=True) as (running, _):
+        heard = post(running.url, Generate.path, BODY)
+    assert parts_of(heard)[:3] == [ran, gave, {"text": "One."}]
+
+
 def test_a_signature_ends_a_text_in_an_answer_that_is_told_anew():
     """Two calls under one id: so the answer is told by us."""
     signed, made = {"text": "a", "thoughtSignature": "c2ln"}, {"name": "get_weather", "args": {}}

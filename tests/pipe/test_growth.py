@@ -261,7 +261,7 @@ BODIES: dict[str, tuple[str, int, Callable[[int], bytes]]] = {
     "whole messages beside an end": ("openai_chat", 500, lambda n: (
         row(n, lambda i: Chat.call(i, f"c{i}", "f", '{"a":1}', finish="tool_calls"))
         + row(n, lambda i: said_at_the_end(f"x{i}")))),
-    "calls of a whole message beside an end": ("openai_chat", 300, lambda n: (
+    "calls of a whole message beside an end": ("openai_chat", 1000, lambda n: (
         row(n, lambda i: Chat.call(i, f"c{i}", "f", '{"a":1}', finish="tool_calls"))
         + said_at_the_end(*(f"c{i}" for i in range(n + 100))))),
     "calls in both fields, in many choices": ("openai_chat", 800, lambda n: (

@@ -363,6 +363,20 @@ FINDS: dict[str, Find] = {
                                **({} if kind == "done" else {"arguments": said}))
          for id, first in (("e2", '{"q":'), ("e3", '{"q"'))
          for kind, said in (("started", first), ("delta", "1}"), ("done", "")) * 2), RESPONSE_OVER)),
+    "interactions: pieces of a call whose start does not say its place, in that of another": (
+        "gemini_interactions",
+        (step_start(type="google_search_call", id="B"),
+         {"event_type": "step.start", "step": {"type": "function_call", "id": "A", "name": "pay", "arguments": {}}},
+         step("delta", delta={"type": "arguments_delta", "arguments": WHOLE}), step("stop"))),
+    **{
+        f"{wire}: an empty object and then the arguments, a word for the end on each": (
+            wire, (chat(named("{}"), finish="tool_calls"), chat(named(WHOLE), finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "interactions: half of a text, and none in the final interaction": (
+        "gemini_interactions",
+        (step_start(), step("delta", delta={"type": "arguments_delta", "arguments": '{"to"'}),
+         stated_finally({}))),
     "bedrock: a start that says nothing, in the place of an open call": (
         "bedrock",
         (use(), bedrock("contentBlockStart", start={}),

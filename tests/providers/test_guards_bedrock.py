@@ -295,5 +295,6 @@ def test_a_start_that_says_nothing_voids_the_call_that_is_open_in_its_place_and_
     call, rest = (b_start(), b_delta(WHOLE)), (b_stop(), *B_END)
     assert fate(payloads("bedrock", *call, nothing, *rest))[0] == ["conflict"]
     assert fate(payloads("bedrock", *call, b_stop(), nothing, *rest))[0] == [{"to": "me"}]
+    assert fate(payloads("bedrock", b_start(), b_stop(), nothing, *B_END))[0] == [{}]
     elsewhere = {"contentBlockStart": {"start": {}, "contentBlockIndex": 1}}
     assert fate(payloads("bedrock", *call, elsewhere, *rest))[0] == [{"to": "me"}]

@@ -446,3 +446,34 @@ def test_what_is_no_call_and_only_the_final_interaction_has_is_none():
 def test_arguments_that_a_start_brought_are_held_against_the_final_interaction(said: Any):
     last = over({**CALL, "arguments": said}).replace(b"?", b"\xff")
     assert fate(told(start(arguments={"n": 1}), last))[0] == ["conflict"]
+
+
+@pytest.mark.parametrize(
+    ("heard_of_it", "fate_"),
+    [('{"n"', "conflict"), ('{"n":1}', "conflict"), ("{}", {}), ("", "truncated")],
+)
+@pytest.mark.parametrize("arguments", [{}, "", "{}"])
+def test_a_final_interaction_without_arguments_takes_none_of_a_text_away(
+    arguments, heard_of_it, fate_
+):
+    events = told(start(), delta(heard_of_it), over({**CALL, "arguments": arguments}))
+    assert fate(events)[0] == [fate_]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fate_"), [({}, {}), ("{}", {}), ("", "conflict"), (None, "conflict")]
+)
+def test_an_empty_object_that_was_heard_in_doubt_is_confirmed_by_one(arguments, fate_):
+    lost = delta("x", 9)
+    events = told(start(), delta("{}"), lost, STOP, over({**CALL, "arguments": arguments}))
+    assert fate(events)[0] == [fate_]
+
+
+@pytest.mark.parametrize(
+    ("index", "fates"), [(None, ["conflict", "conflict"]), (1, [{"n": 1}, {}])]
+)
+def test_a_step_that_does_not_say_its_place_may_be_whose_pieces_come_in_another(index, fates):
+    events = told(
+        start(), start(index, id="b"), delta('{"n":1}'), STOP, step("stop", index), over()
+    )
+    assert fate(events)[0] == fates

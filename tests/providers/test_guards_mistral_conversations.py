@@ -283,3 +283,8 @@ def test_a_chunk_without_a_type_is_text_only_if_it_has_one():
 def test_an_execution_said_in_two_objects_and_never_closed_is_not_whole():
     assert in_short(started(arguments=None), delta({"a": 1})) == [{"a": 1}]
     assert in_short(started(arguments=None), delta({"a": 1}), delta({"b": 2})) == ["truncated"]
+
+
+def test_of_two_executions_whose_id_cannot_be_read_only_the_first_is_whole():
+    said = [started(id="\ud83d", arguments='{"q":1}'), {**EXECUTED, "id": "\ud83d"}]
+    assert in_short(*said, *said) == [{"q": 1}, "conflict"]

@@ -144,7 +144,9 @@ TARGETS: dict[str, Target] = {
     "streamnorm/core/mend.py": Target(ALL, ("tests/text/test_halves.py",)),
     "streamnorm/providers/gemini/parser.py": Target(READING, _wire("gemini")),
     "streamnorm/providers/gemini/told.py": Target(ALL, _wire("gemini")),
-    "streamnorm/providers/gemini/spelling.py": Target(ALL, ("tests/encoding/test_requests.py",)),
+    "streamnorm/providers/gemini/spelling.py": Target(
+        ALL, (("tests/encoding/test_requests.py", "gemini"),)
+    ),
     "streamnorm/providers/cohere/parser.py": Target(
         READING, _wire("cohere", "tests/providers/test_cohere_v1.py")
     ),

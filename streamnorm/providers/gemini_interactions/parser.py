@@ -367,7 +367,9 @@ class InteractionsParser(Parser):
         self._event_id = p.event_id or self._event_id
         self._reached, self._heard = max(self._reached, p.index + 1), True
         if p.index < 0:
-            self.calls.lost = True  # of which step is what comes there?
+            self.calls.taint_open(
+                "a step began that does not say its place: what comes may be of it"
+            )
         if p.step.type not in CALLS:
             self.calls.restarts(self._calls.pop(p.index, None), None, None, out)
         STARTS[p.step.type](self, (p.index, p.step), out)
@@ -640,8 +642,12 @@ class InteractionsParser(Parser):
         text = self.exact_copy(step.arguments)
         if text is None:
             self.calls.taint(call, "the final interaction says it in bytes that are not UTF-8")
-        elif call.size or not _says_nothing(text):
+        elif text.strip(_OF_NOTHING) or (call.state is State.OVER and text and call.size):
             self.calls.restate(call, text, out)
+        elif text and not _says_nothing(call.raw):
+            self.calls.taint(call, "the final interaction says none of its arguments")
+        elif "{" in text and call.size:  # the same, however it is written
+            self.calls.restate(call, call.raw, out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
         self._event_id = p.event_id or self._event_id
@@ -743,6 +749,9 @@ def _said(step: Step) -> dict[str, Any]:
     """The fields that a step has, ``arguments`` aside."""
     fields = msgspec.structs.asdict(step).items()
     return {k: v for k, v in fields if v is not None and k != "arguments"}
+
+
+_OF_NOTHING = '"{} \r\n\t'  # all that there is of an empty object, or of the text of one
 
 
 def _says_nothing(text: str) -> bool:

@@ -235,6 +235,8 @@ class Choice:
             if text and call.closed:
                 call.state["late"] = True
                 call.closed = call.closed and call.state.get("told", False)
+            if text and call.state.get("told") and call.fragments and exact(call.text) == {}:
+                call.state["grown"] = True  # as an empty object does that is no text, see below
             if text:
                 call.fragments.append(text)
             if text and call.given == {}:  # an empty object may stand for what is still to come
