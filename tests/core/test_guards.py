@@ -169,6 +169,69 @@ def test_of_a_call_that_was_contradicted_often_only_its_very_text_is_the_same():
     assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS + 2
 
 
+def test_of_a_call_that_was_misheard_often_only_a_sound_copy_is_looked_at():
+    desk, call = opened()
+    desk.append(call, WHOLE)
+    desk.calls.lossy = "bytes were replaced"
+    for _ in range(MOST_CONTRADICTIONS + 3):
+        desk.settle(call, '{"a":2}')
+    assert desk.notes["args.mismatch"] == MOST_CONTRADICTIONS + 1
+    desk.calls.lossy = ""
+    desk.settle(call, '{"a":2}')
+    desk.settle(call, '{"a":3}')
+    desk.close(call)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", "conflict")]
+
+
+def test_a_copy_in_other_spaces_takes_the_place_of_nothing_however_often_it_is_said():
+    desk, call = opened('{"a":')
+    desk.append(call, " 1}")
+    for _ in range(3):
+        desk.settle(call, WHOLE)
+    desk.close(call)
+    assert (told(desk), desk.last().raw) == ([("a", "whole")], '{"a": 1}')
+
+
+def test_a_copy_is_held_against_what_came_behind_the_last_one():
+    desk, call = opened('{"a": 1}')
+    desk.settle(call, WHOLE)
+    desk.append(call, "x")
+    desk.settle(call, WHOLE)
+    assert desk.notes["args.mismatch"] == 1
+
+
+@pytest.mark.parametrize(
+    ("objects", "raw"),
+    [
+        (['{"a":1}', '{"b":2}'], '{"a":1,"b":2}'),
+        (['{"a":1} ', ' { "b":2} ', '{"c":3}'], '{"a":1,"b":2,"c":3}'),
+        (["{ }", '{"b":2}'], '{ "b":2}'),
+    ],
+)
+def test_objects_of_one_call_count_as_much_as_their_text(objects: list[str], raw: str):
+    for limit in (len(raw), len(raw) - 1):
+        desk, call = opened(closes=False, arguments=limit)
+        for text in objects:
+            desk.merge_object(call, text)
+        assert call.raw == raw
+        if limit == len(raw):
+            desk.measure()
+            continue
+        with pytest.raises(LimitReached):
+            desk.measure()
+
+
+def test_the_first_text_of_a_call_is_in_no_doubt_where_others_are_objects_and_more_of_it_is():
+    desk, call = opened()
+    desk.calls.both_ways = True
+    desk.calls.ask_whether_text(call)
+    assert call.taint == ""
+    desk.append(call, WHOLE)
+    desk.calls.ask_whether_text(call)
+    assert call.taint == "its arguments may have come as text and as an object"
+
+
 # --- a piece that says nothing --------------------------------------------------------------------
 
 

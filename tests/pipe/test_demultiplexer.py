@@ -598,6 +598,8 @@ def test_an_answer_whose_beginning_lost_its_id_is_the_one_that_says_one_and_no_o
     said = {"type": "assistant", "message": {"id": "m", "content": []}}
     other = {"type": "assistant", "message": {"id": "n", "content": []}}
     piece = {"type": "stream_event", "event": {"type": "content_block_stop"}}
+    late = {"type": "stream_event", "event": {"type": "message_start", "message": {"id": "m"}}}
+    assert steps(piece, late, provider="claude_code") == ["hear"]
     for before in ((begun,), (piece,)):
         assert steps(*before, said, provider="claude_code") == ["hear"]
         again = steps(*before, said, other, provider="claude_code")

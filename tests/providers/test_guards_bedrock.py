@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Limits, Normalizer
-from streamnorm.events import Failed
+from streamnorm.events import Failed, ProviderToolResult
 from tests.providers.streams import fate, payloads
 from tests.providers.test_evidence_wires import (
     B_END,
@@ -240,6 +240,19 @@ def test_a_picture_is_told_when_its_block_ends_and_may_be_as_long_as_the_limit(l
     assert shown(image, limit) == told
 
 
+def test_a_picture_is_of_the_type_that_its_start_says():
+    image = {"source": {"bytes": base64.b64encode(PIXELS).decode()}}
+    assert [e.mime_type for e in of_kind("media", *picture(image))] == ["image/gif"]
+
+
+def test_a_result_whose_start_says_nothing_is_told():
+    nothing = {"contentBlockStart": {"start": {}, "contentBlockIndex": 0}}
+    piece = {"contentBlockIndex": 0, "delta": {"toolResult": [{"text": "ok"}]}}
+    stream = (nothing, {"contentBlockDelta": piece}, b_stop(), *B_END)
+    (result,) = [e for e in payloads("bedrock", *stream) if isinstance(e, ProviderToolResult)]
+    assert result.output == [{"text": "ok"}]
+
+
 def test_a_picture_that_is_elsewhere_has_no_bytes():
     image = {"source": {"s3Location": {"uri": "s3://x/y"}}}
     assert shown(image, limit=2) == [("media", None), ("text_delta", None)]
@@ -290,11 +303,12 @@ def test_a_call_of_an_agent_in_a_damaged_payload_is_none():
     assert fate(events)[0] == ["conflict"]
 
 
-def test_a_start_that_says_nothing_voids_the_call_that_is_open_in_its_place_and_no_other():
-    nothing = {"contentBlockStart": {"start": {}, "contentBlockIndex": 0}}
+@pytest.mark.parametrize("said", [{}, {"image": {"format": "gif"}}, {"toolResult": {}}])
+def test_a_start_of_no_call_voids_the_call_that_is_open_in_its_place_and_no_other(said: Any):
+    nothing = {"contentBlockStart": {"start": said, "contentBlockIndex": 0}}
     call, rest = (b_start(), b_delta(WHOLE)), (b_stop(), *B_END)
     assert fate(payloads("bedrock", *call, nothing, *rest))[0] == ["conflict"]
     assert fate(payloads("bedrock", *call, b_stop(), nothing, *rest))[0] == [{"to": "me"}]
     assert fate(payloads("bedrock", b_start(), b_stop(), nothing, *B_END))[0] == [{}]
-    elsewhere = {"contentBlockStart": {"start": {}, "contentBlockIndex": 1}}
+    elsewhere = {"contentBlockStart": {"start": said, "contentBlockIndex": 1}}
     assert fate(payloads("bedrock", *call, elsewhere, *rest))[0] == [{"to": "me"}]

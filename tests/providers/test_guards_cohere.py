@@ -92,6 +92,9 @@ def test_a_start_that_says_an_id_alone_begins_the_call_of_what_follows():
 def test_calls_in_no_place_may_follow_one_another():
     one, two = ((c_start(WHOLE, id, index=None), c_call("end", index=None)) for id in "AB")
     assert fate(heard(*one, *two, c_end()))[0] == TOLD * 2
+    bare = c_start("", "C", index=None), c_call("end", index=None)
+    one = c_start(WHOLE, "A", index=None), c_call("end", index=None)
+    assert fate(heard(*bare, *one, c_end()))[0] == [*TOLD, {}]
 
 
 def test_fragments_follow_what_the_start_said():

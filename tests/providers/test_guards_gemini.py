@@ -523,16 +523,13 @@ STEP = 32  # what a step of a path counts beside its name
     ids=["a value", "pieces of one", "another place", "places in a list"],
 )
 def test_values_and_the_places_that_change_count_until_their_limit(said: list[Any], size: int):
-    for limit in (size, size - 1):
-        values = Told(Desk().open(id="a", name="f"), limit)
-        *before, (path, text) = said
-        for each, value in before:
-            values.promise(each, False)
-            values.say(each, value, True)
-        if limit == size:
-            values.promise(path, False)
-            values.say(path, text, True)
-            continue
-        with pytest.raises(LimitReached):
-            values.promise(path, False)
-            values.say(path, text, True)
+    say_all(said, size)
+    with pytest.raises(LimitReached):
+        say_all(said, size - 1)
+
+
+def say_all(said: list[Any], limit: int) -> None:
+    values = Told(Desk().open(id="a", name="f"), limit)
+    for path, text in said:
+        values.promise(path, False)
+        values.say(path, text, True)

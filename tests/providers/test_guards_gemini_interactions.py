@@ -20,7 +20,7 @@ from streamnorm.events import (
     Usage,
 )
 from streamnorm.normalizer import Normalizer
-from tests.conftest import sse, text_of
+from tests.conftest import sse, text_of, traced
 from tests.providers.streams import DONE, calls, end, fate, heard
 
 ACT, STOPPED = ("finish", "tool_calls"), ("finish", "stop")
@@ -477,3 +477,45 @@ def test_a_step_that_does_not_say_its_place_may_be_whose_pieces_come_in_another(
         start(), start(index, id="b"), delta('{"n":1}'), STOP, step("stop", index), over()
     )
     assert fate(events)[0] == fates
+
+
+OTHER = {**CALL, "id": "b"}
+NOTHING = {**CALL, "arguments": {}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "fates"),
+    [
+        ([CALL, OTHER], [{"n": 1}, "conflict"]),
+        ([OTHER], [{"n": 1}, "conflict"]),
+        ([{**CALL, "arguments": {"n": 2}}], [{"n": 1}, "conflict"]),
+        ([NOTHING], [{"n": 1}, "conflict"]),
+    ],
+)
+def test_a_final_interaction_that_is_said_again_is_held_against_what_was_told(steps, fates):
+    frames = (start(), delta('{"n":1}'), STOP, over(CALL), over(*steps))
+    assert fate(told(*frames))[0] == fates
+
+
+@pytest.mark.parametrize(
+    ("steps", "fates"), [([CALL, OTHER], [{"n": 1}, {"n": 1}]), ([OTHER], [{"n": 1}, "conflict"])]
+)
+def test_a_call_of_a_later_final_interaction_needs_another_and_all_that_were_heard(steps, fates):
+    frames = (start(), delta('{"n":1}'), STOP, over(CALL), over(*steps), over(*steps))
+    assert fate(told(*frames))[0] == fates
+
+
+def test_a_copy_of_a_call_is_what_was_heard_of_it_though_the_final_interaction_says_none():
+    nothing = {k: v for k, v in CALL.items() if k != "arguments"}
+    frames = (over(CALL), start(), delta('{"n":2}'), over(nothing), STOP)
+    assert fate(told(*frames))[0] == [{"n": 1}, "conflict"]
+
+
+def test_a_call_that_differs_from_the_final_interaction_is_noted_once():
+    frames = (start(), delta('{"n":1}'), STOP, over({**CALL, "arguments": {"n": 2}}))
+    assert heard("gemini_interactions", b"".join(frames))[1]["args.mismatch"] == 1
+
+
+def test_a_call_without_arguments_that_broke_does_not_differ_from_one_that_has_none():
+    _, pipe = traced("gemini_interactions", over(NOTHING) + start() + over(NOTHING))
+    assert "args.mismatch" not in pipe.notes

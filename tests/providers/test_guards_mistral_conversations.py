@@ -237,6 +237,11 @@ def test_what_was_lost_of_a_handoff_is_of_the_one_that_it_names_or_of_any(id: st
     assert len([call for call in calls if call == "conflict"]) == fates
 
 
+def test_what_was_lost_of_a_handoff_where_all_are_over_is_of_one_that_was_told():
+    odd = {"type": "agent.handoff.don", "id": "x"}
+    assert told(leaving(), entering(), odd, DONE)[-1].kind == "finish"
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_was_heard_of_a_handoff_is_told_once(times):
     (broken,) = ends(told(*[entering()] * times, DONE))

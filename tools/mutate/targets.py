@@ -235,6 +235,7 @@ _WRITTEN = "streamnorm/text/written.py"
 _SSE = "streamnorm/framing/sse.py"
 _ARRAY = "streamnorm/framing/json_array.py"
 _AWS = "streamnorm/framing/aws.py"
+_SHORTER = "a shorter text of the same value says the same: it is read sooner"
 _SHORTCUT = "a shortcut: the long way, which is taken then, says the same"
 _ENVELOPE = "an envelope that fits no frame costs time: each is read the long way then"
 _FOUND = "found all the same, as it would be in a field of another type: see input_of"
@@ -711,6 +712,36 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         _WRITTEN, "safe_text",
         "always: _LESS in line or _MORE in line or _AND in line or (_LEAD in line)",
     ): _SHORTCUT,
+    (_CALLS, "Calls.replace", "other: 0 in (0, '')"): "an empty text is none, however many it is of",
+    (_CALLS, "Calls._compare", "never: len(text) != self._size(call)"): _SHORTER,
+    (_CALLS, "Calls._compare", "always: len(text) != self._size(call)"): _SHORTER,
+    (_CALLS, "_shortest", "never: short and count == len(call.fragments)"): _SHORTER,
+    (_CALLS, "_shortest", "without: and short"): "there is none only where nothing is held",
+    (_CALLS, "_is_value_of", "without: key=len of min"): _SHORTER,
+    (_CALLS, "_is_value_of", "other: min in min(held, text, key=len)"): _SHORTER,
+    (
+        _CALLS, "_is_value_of",
+        "without: call.short = (len(call.fragments), min(held, text, key=len))",
+    ): _SHORTER,
+    (
+        _CALLS, "Calls._announce",
+        "never: not first and (balance.refused or not self.is_whole(call))",
+    ): _SHORTCUT,
+    (_CALLS, "Calls._announce", "without: or balance.refused"): _SHORTCUT,
+    (_CALLS, "Calls._announce", "without: or not self.is_whole(call)"): _SHORTCUT,
+    (_CALLS, "Calls._announce", "without: or call.taint"): _SHORTCUT,
+    (
+        _CHAT, "ChatParser.end_of_calls",
+        "always: any((choice.copy is not None for choice in self._choices.values()))",
+    ): _SHORTCUT,
+    (_CHAT, "ChatParser.end_of_calls", "always: copied"): _SHORTCUT,
+    (
+        "streamnorm/providers/gemini/told.py", "Told.say",
+        "never: self.values and path == self.values[-1][0]",
+    ): "an equal place, held once more",
+    (_INTERACTIONS, "InteractionsParser._reconcile", "boundary: said.keys() >= self._ids"): (
+        "it is asked where the final interaction has a call that was not heard: one more"
+    ),
     (_COPIES, "_says", "without: and value is not _NO_VALUE"): _SHORTCUT,
     (_COPIES, "begins_with", "never: at >= len(text)"): _SHORTCUT,
     (_COPIES, "begins_with", "boundary: at >= len(text)"): _SHORTCUT,

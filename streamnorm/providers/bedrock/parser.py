@@ -466,15 +466,16 @@ class BedrockParser(Parser):
     def _block_start(self, p: BlockStart, out: Out) -> None:
         if p.start.tool_use is not None:
             self._call_start(p.content_block_index, p.start.tool_use, out)
-        elif not _says(p.start):
-            self._start_nothing(p.content_block_index, out)
+        else:
+            self._start_another(p.content_block_index, out)
         if p.start.tool_result is not None:
             self._results[p.content_block_index or 0] = p.start.tool_result, []
         if p.start.image is not None:
             self._picture_start(p.content_block_index or 0, p.start.image, out)
 
-    def _start_nothing(self, index: int | None, out: Out) -> None:
-        """What begins here does not say what it is: a call that is open in its place was given up."""
+    def _start_another(self, index: int | None, out: Out) -> None:
+        """What begins here is no call, or does not say what it is: one that is open in its place was given
+        up."""
         held = self._tools.get(index)
         if held is not None and held.state < State.CLOSED:
             self.calls.void(held, out)

@@ -609,7 +609,7 @@ class InteractionsParser(Parser):
     def _reconcile(self, steps: list[Step], out: Out) -> bool:
         """The final interaction says again what the steps said. Does it list all calls that were heard?"""
         said = {step.id: step for step in steps if step.type in CALLS and step.id}
-        listed = not steps or said.keys() >= self._ids
+        listed = said.keys() >= self._ids
         for call in self._to_reconcile(said) if steps else ():
             step = said.get(call.wire_id or "")
             if step is None:
@@ -646,7 +646,7 @@ class InteractionsParser(Parser):
             self.calls.restate(call, text, out)
         elif text and not _says_nothing(call.raw):
             self.calls.taint(call, "the final interaction says none of its arguments")
-        elif "{" in text and call.size:  # the same, however it is written
+        elif "{" in text:  # the same, however it is written
             self.calls.restate(call, call.raw, out)
 
     def _status_update(self, p: StatusUpdate, out: Out) -> None:
