@@ -203,7 +203,7 @@ class Router:
         a name, only what was said to the open response tells that this is the next one."""
         held = self._open.get(place.lane)
         if place.response_id is not None:
-            if held is not None and held.begun and held.response_id is None:
+            if held is not None and held.response_id is None:
                 self._open[place.lane] = held._replace(response_id=place.response_id)
             return self._begins(place, line)
         if held is not None and (held.begun or not held.replied):

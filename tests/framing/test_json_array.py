@@ -33,6 +33,7 @@ CASES = {
     "ends inside of a string": (b'[{"a":1},{"b":"x]}', [b'{"a":1}']),
     "ends after a backslash": (b'[{"a":1},{"b":"x\\', [b'{"a":1}']),
     "white space before": (b'\n \t[{"a":1}]', [b'{"a":1}']),
+    "words before": (b'x y[{"a":1}]', [b'{"a":1}']),
     "nothing": (b"", []),
     "words in front": (b'[ x y ,{"a":1}]', [b"x y", b'{"a":1}']),
     "words between": (b'[{"a":1}, x  y ,{"b":2}]', [b'{"a":1}', b"x  y", b'{"b":2}']),

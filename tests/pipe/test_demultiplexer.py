@@ -593,6 +593,17 @@ def test_an_agent_below_is_not_ended_by_what_it_says_itself():
     assert steps(said, result, provider="claude_code") == ["outside", "hear", "end"]
 
 
+def test_an_answer_whose_beginning_lost_its_id_is_the_one_that_says_one_and_no_other():
+    begun = {"type": "stream_event", "event": {"type": "message_start", "message": {}}}
+    said = {"type": "assistant", "message": {"id": "m", "content": []}}
+    other = {"type": "assistant", "message": {"id": "n", "content": []}}
+    piece = {"type": "stream_event", "event": {"type": "content_block_stop"}}
+    for before in ((begun,), (piece,)):
+        assert steps(*before, said, provider="claude_code") == ["hear"]
+        again = steps(*before, said, other, provider="claude_code")
+        assert again == ["hear", "end", "begin", "hear"]
+
+
 def test_an_error_of_claude_code_is_told_outside_too_where_it_is_not_all_that_is_heard():
     said = {"type": "assistant", "message": {"id": "m", "content": []}}
     over = {"type": "result", "subtype": "error_during_execution", "is_error": True}

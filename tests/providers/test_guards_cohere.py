@@ -84,6 +84,16 @@ def test_an_id_that_comes_late_counts_and_is_no_lost_fragment(late: dict[str, An
     assert [(c.id, c.arguments) for c in calls_of(events)] == [("A", TOLD[0])]
 
 
+def test_a_start_that_says_an_id_alone_begins_the_call_of_what_follows():
+    named = c_call("delta", {"function": {"name": "pay", "arguments": WHOLE}})
+    assert fate(heard(c_call("start", {"id": "A"}), named, c_call("end"), c_end()))[0] == TOLD
+
+
+def test_calls_in_no_place_may_follow_one_another():
+    one, two = ((c_start(WHOLE, id, index=None), c_call("end", index=None)) for id in "AB")
+    assert fate(heard(*one, *two, c_end()))[0] == TOLD * 2
+
+
 def test_fragments_follow_what_the_start_said():
     events = heard(c_start('{"to"'), c_delta(':"me"}'), c_call("end"), c_end())
     assert fate(events) == (TOLD, ("finish", "tool_calls"))

@@ -20,7 +20,10 @@ from streamnorm.events import (
     Unrecognized,
     Usage,
 )
+from streamnorm.limits import LimitReached
+from streamnorm.providers.gemini.told import Told
 from tests.conftest import sse, text_of
+from tests.core.test_calls import Desk
 from tests.providers.streams import DONE, Gemini, broken, calls, end, fate, heard
 
 parts = Gemini.parts
@@ -232,6 +235,16 @@ def test_bytes_that_were_replaced_break_their_own_call_alone(more: dict[str, Any
     events = told(body)
     assert [(n, r) for _, n, r in broken(events)] == [("bad", "conflict")]
     assert [(n, a) for _, n, a in calls(events)] == [("good", {"a": "?"})]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"executableCode": {"code": 5}}, {"toolCall": {"id": "1", "args": {"a": "?"}}}]
+)
+def test_what_is_lost_of_a_call_that_the_provider_runs_is_of_no_other_beside_it(
+    odd: dict[str, Any],
+):
+    body = parts(odd, call(name="good", args={"n": 1})).replace(b"?", b"\xff") + STOP
+    assert fate(told(body)) == ([{"n": 1}, "conflict"], CALLED)
 
 
 @pytest.mark.parametrize("word", ["functionCall", "partialArgs", "args"])
@@ -485,3 +498,41 @@ def test_a_call_without_arguments_is_decided_by_its_own_candidate(word: str, fat
 def test_nothing_of_an_unknown_part_is_lost():
     (event,) = [e for e in told(parts({"new": 1}) + STOP) if isinstance(e, Unrecognized)]
     assert event.payload == {"new": 1}
+
+
+# --- limits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("many", "code"), [(2, None), (3, "calls")])
+def test_as_many_candidates_are_heard_as_there_may_be_calls(many: int, code: str | None):
+    body = b"".join(Gemini.text("x", at=n, finish="STOP") for n in range(many))
+    assert getattr(told(body, limits=Limits(calls=2))[-1], "code", None) == code
+
+
+STEP = 32  # what a step of a path counts beside its name
+
+
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        ([(("a",), "123")], STEP + 1 + 3),
+        ([(("a",), "1"), (("a",), "2"), (("a",), "3")], STEP + 1 + 3),
+        ([(("a",), "1"), (("bc",), "2")], STEP + 1 + 1 + STEP + 2 + 1),
+        ([(("l", 0), "1"), (("l", 1), "2")], 2 * (STEP + 1 + STEP + 1)),
+    ],
+    ids=["a value", "pieces of one", "another place", "places in a list"],
+)
+def test_values_and_the_places_that_change_count_until_their_limit(said: list[Any], size: int):
+    for limit in (size, size - 1):
+        values = Told(Desk().open(id="a", name="f"), limit)
+        *before, (path, text) = said
+        for each, value in before:
+            values.promise(each, False)
+            values.say(each, value, True)
+        if limit == size:
+            values.promise(path, False)
+            values.say(path, text, True)
+            continue
+        with pytest.raises(LimitReached):
+            values.promise(path, False)
+            values.say(path, text, True)

@@ -430,6 +430,24 @@ def test_a_text_that_has_arguments_is_of_the_call_in_its_place_though_that_has_s
     assert fate(told(start(), step("stop"), said, over()))[0] == [fate_]
 
 
+def test_a_call_that_begins_behind_the_end_of_its_turn_is_no_sound_one():
+    for more in (b"", STOP):
+        assert fate(told(over(), start(arguments={"n": 1}), more)) == (["conflict"], ACT)
+
+
+def test_what_is_no_call_and_only_the_final_interaction_has_is_none():
+    said = {"type": "model_output", "id": "x", "content": [{"type": "text", "text": "hi"}]}
+    frames = (start(), delta('{"n":1}'), STOP)
+    assert fate(told(*frames, over(CALL, said))) == ([{"n": 1}], ACT)
+    assert fate(told(*frames, over(said)))[1] == ACT
+
+
+@pytest.mark.parametrize("said", [{}, {"n": "?"}], ids=["nothing", "no characters"])
+def test_arguments_that_a_start_brought_are_held_against_the_final_interaction(said: Any):
+    last = over({**CALL, "arguments": said}).replace(b"?", b"\xff")
+    assert fate(told(start(arguments={"n": 1}), last))[0] == ["conflict"]
+
+
 @pytest.mark.parametrize(
     ("heard_of_it", "fate_"),
     [('{"n"', "conflict"), ('{"n":1}', "conflict"), ("{}", {}), ("", "truncated")],

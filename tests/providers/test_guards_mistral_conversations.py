@@ -229,6 +229,14 @@ def test_a_function_is_in_no_doubt_for_what_was_lost_of_a_handoff():
     assert sorted(map(str, calls)) == ["conflict", "{'a': 1}"]
 
 
+@pytest.mark.parametrize(("id", "fates"), [("h", 1), ("x", 2)])
+def test_what_was_lost_of_a_handoff_is_of_the_one_that_it_names_or_of_any(id: str, fates: int):
+    begun = (leaving(), leaving(id="i"))
+    odd = {"type": "agent.handoff.don", "id": id}
+    calls = in_short(*begun, odd, entering(), entering(id="i"))
+    assert len([call for call in calls if call == "conflict"]) == fates
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_was_heard_of_a_handoff_is_told_once(times):
     (broken,) = ends(told(*[entering()] * times, DONE))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Normalizer
+from streamnorm import Limits, Normalizer
 from streamnorm.events import BrokenToolCall, Failed, ToolCall, ToolCallStart
 from tests.conftest import Chat, run, sse, text_of
 from tests.providers.streams import DONE, PAY, broken, calls, end, fate, heard, payloads
@@ -220,6 +220,27 @@ def test_a_message_beside_a_delta_tells_only_calls_of_which_no_delta_said_anythi
     last = chunk({"delta": {}, "message": message, "finish_reason": "tool_calls"})
     body = Chat.call(0, "a", "pay", PAY) + last + DONE
     assert calls(heard("openai_chat", body)[0]) == [(id, "pay", {"n": 1}) for id in expected]
+
+
+@pytest.mark.parametrize("pieces", [["", PAY], ['{"n"', ":1}"], ["", '{"n"', ":1}"]])
+def test_a_call_whose_id_came_late_is_the_one_of_its_id_in_such_a_message(pieces: list[str]):
+    *first, last = pieces
+    begun = Chat.call(0, None, "pay", first[0]) + b"".join(
+        Chat.call(0, None, None, t) for t in first[1:]
+    )
+    function = {"name": "pay", "arguments": PAY}
+    message = {"role": "assistant", "tool_calls": [{"id": id, "function": function} for id in "ab"]}
+    end = chunk({"delta": {}, "message": message, "finish_reason": "tool_calls"})
+    body = begun + Chat.call(0, "a", None, last) + end + DONE
+    assert calls(heard("openai_chat", body)[0]) == [(id, "pay", {"n": 1}) for id in "ab"]
+
+
+@pytest.mark.parametrize(("many", "code"), [(2, None), (3, "calls")])
+def test_as_many_choices_are_heard_as_there_may_be_calls(many: int, code: str | None):
+    said = {"delta": {"content": "x"}, "finish_reason": "stop"}
+    body = b"".join(chunk({"index": n, **said}) for n in range(many))
+    last = heard("openai_chat", body + DONE, limits=Limits(calls=2))[0][-1]
+    assert getattr(last, "code", None) == code
 
 
 def test_an_executed_tool_that_says_something_else_when_it_is_done_is_broken():

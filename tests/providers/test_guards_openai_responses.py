@@ -617,6 +617,11 @@ def test_a_copy_of_a_told_call_that_says_a_field_twice_leaves_the_next_one_in_no
     assert ends(GROWN, A_DONE, end) == [("a", "pay", {"n": 1}), ("b", "rob", {"n": 2})]
 
 
+def test_a_copy_of_a_told_call_that_cannot_be_read_leaves_one_without_arguments_in_no_doubt():
+    end = R.completed(fc("fa", "a", arguments=5), fc("fb", "b", "rob"))
+    assert ends(GROWN, A_DONE, end) == [("a", "pay", {"n": 1}), ("b", "rob", {})]
+
+
 def test_a_copy_at_the_end_that_differs_from_what_was_told_is_noted():
     frames = GROWN + A_DONE
     for text, mismatch in ((ONE, 0), (TWO, 1)):
@@ -1212,6 +1217,12 @@ def test_an_item_that_began_with_an_input_and_is_done_without_one_is_not_empty(b
     assert ends(R.added({**item, "action": began}), R.done(item), OVER) == [
         ("ws", "web_search", told)
     ]
+
+
+def test_an_item_that_began_with_an_input_and_is_done_without_one_is_what_its_pieces_say():
+    began = R.added(fc("fa", "a", arguments=ONE), 0)
+    done = R.done(fc("fa", "a"), 0)
+    assert ends(began, piece(ONE, output_index=0), done, OVER) == [("a", "pay", {"n": 1})]
 
 
 def test_a_call_that_is_done_under_another_item_id_is_told_once_though_the_final_response_says_it():

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamnorm.events import BrokenToolCall
 from tests.conftest import sse
 from tests.providers.streams import fate, heard
 
@@ -224,3 +225,55 @@ def test_restated_arguments_close_their_call():
 
 def test_a_value_that_is_no_object_breaks_the_call():
     assert told(part(name="f", partialArgs=[5], willContinue=True), part())[0] == ["conflict"]
+
+
+def test_an_empty_object_beside_values_or_before_them_says_nothing():
+    values = part(partialArgs=A_IS_X)
+    assert told(part(name="f", args={}, willContinue=True), values) == ([{"a": "x"}], FINISHED)
+    assert told(part(name="f", args={}, partialArgs=A_IS_X)) == ([{"a": "x"}], FINISHED)
+    assert told(BEGUN, part(args={})) == ([{"a": "x"}], FINISHED)
+    assert told(part(name="f", willContinue=True), part(args={})) == ([{}], FINISHED)
+
+
+# --- what follows a call that broke -----------------------------------------------------------------
+
+BEGINS = part(name="f", willContinue=True)
+
+
+def unread(**said: Any) -> bytes:
+    """A piece whose arguments have a byte that is no character."""
+    return part(args={"a": "?"}, **said).replace(b"?", b"\xff")
+
+
+def test_arguments_between_pieces_that_are_no_text_break_the_call_and_not_the_turn():
+    assert told(BEGINS, unread()) == DOUBTED
+    going_on = unread(willContinue=True)
+    assert told(BEGINS, going_on, part(partialArgs=A_IS_X)) == DOUBTED
+
+
+def test_behind_the_last_piece_of_a_call_that_broke_the_next_one_begins():
+    going_on, last = unread(willContinue=True), part(partialArgs=A_IS_X)
+    whole = part(name="f", args={"n": 1})
+    assert told(BEGINS, going_on, last, whole) == (["conflict", {"n": 1}], FINISHED)
+    assert told(BEGINS, unread(), whole) == (["conflict", {"n": 1}], FINISHED)
+
+
+def test_the_pieces_of_a_call_that_broke_are_its_own_and_no_late_ones():
+    stop = sse({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})
+    going_on, more = unread(willContinue=True), part(partialArgs=A_IS_X, willContinue=True)
+    notes = heard("gemini", BEGINS + going_on + more + more + part() + stop)[1]
+    assert "call.late" not in notes
+
+
+def test_a_name_alone_takes_the_doubt_that_stray_values_left():
+    late = part(name="f", partialArgs=[{"jsonPath": "$.a[1]", "numberValue": 1}], willContinue=True)
+    pieces = part(name="h", partialArgs=B_IS_1)
+    assert told(late, part(name="g"), pieces)[0] == ["conflict", {"b": 1}, "conflict"]
+
+
+@pytest.mark.parametrize("behind", [(), (part(willContinue=True),)], ids=["at once", "and a piece"])
+def test_arguments_of_a_call_that_never_ended_are_told_with_it(behind: tuple[bytes, ...]):
+    stated = part(name="f", args={"a": "x"}, willContinue=True)
+    events = heard("gemini", b"".join((stated, *behind)))[0]
+    (broken,) = [event for event in events if isinstance(event, BrokenToolCall)]
+    assert broken.raw == '{"a": "x"}'

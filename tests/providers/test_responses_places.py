@@ -151,6 +151,13 @@ def test_an_item_that_begins_under_the_id_of_a_call_is_another():
     assert Room(0, "fa", "fb").of_item(0, adding=True, id="fb") is None
 
 
+def test_an_item_elsewhere_is_the_call_that_it_names_where_no_other_item_was_its_own():
+    room = Room(0, None).closed()
+    assert room.of_item(1, id="fx", call_id="a") is room.call
+    other = Room(0, "fa").closed()
+    assert other.of_item(1, id="fx", call_id="a") is None
+
+
 @pytest.mark.parametrize(
     ("item_id", "index", "heard"), [("fa", 9, True), ("fb", 0, True), ("fb", 9, False)]
 )
@@ -200,6 +207,14 @@ def test_an_item_at_the_end_whose_only_id_is_its_own_is_that_item_wherever_it_st
 def test_an_item_at_the_end_that_names_a_call_is_that_one_whatever_its_own_id_is():
     rooms = Rooms()
     assert rooms.final(1, id="fa", call_id="b") is rooms.other
+
+
+def test_an_item_at_the_end_is_the_call_that_it_names_where_that_said_no_item_of_its_own():
+    room = Room(0, None)
+    other = room.desk.open(id="b", name="f")
+    room.places.opened(other, TYPE, 1, "fb")
+    item = {"id": "fb", "call_id": "a"}
+    assert room.places.of_final_item(TYPE, item, 1, "f") is room.call
 
 
 def test_an_item_at_the_end_that_two_calls_may_be_is_the_one_in_its_place():
@@ -301,6 +316,14 @@ def test_the_first_number_alone_is_the_last_and_none_if_anything_without_one_cam
     assert heard.last is None
     heard.look(None)
     assert heard.last is None
+
+
+def test_before_the_first_number_no_event_was_heard():
+    due = numbers()
+    due.expect(0)
+    assert due.last is None
+    due.expect(1)
+    assert due.last == 0
 
 
 def test_an_event_beside_a_response_that_is_not_numbered_changes_nothing():

@@ -207,6 +207,8 @@ TARGETS: dict[str, Target] = {
 }
 
 _CALLS = "streamnorm/core/calls.py"
+_COPIES = "streamnorm/core/copies.py"
+_GROWTH = "streamnorm/providers/dashscope/growth.py"
 _ANTHROPIC = "streamnorm/providers/anthropic/parser.py"
 _CHAT = "streamnorm/providers/openai_chat/parser.py"
 _PARSER = "streamnorm/core/parser.py"
@@ -709,6 +711,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         _WRITTEN, "safe_text",
         "always: _LESS in line or _MORE in line or _AND in line or (_LEAD in line)",
     ): _SHORTCUT,
+    (_COPIES, "_says", "without: and value is not _NO_VALUE"): _SHORTCUT,
+    (_COPIES, "begins_with", "never: at >= len(text)"): _SHORTCUT,
+    (_COPIES, "begins_with", "boundary: at >= len(text)"): _SHORTCUT,
+    (_GROWTH, "Growth._new", "without: and at < 0"): _SHORTCUT,
+    (_GROWTH, "Growth._new", "boundary: at < 0"): _SHORTCUT,
+    (_GROWTH, "Growth._new", "always: new"): "pieces without text say nothing: slower",
     ("streamnorm/text/balance.py", "Balance.is_whole", "always: self._whole is None"): _AGAIN,
     ("streamnorm/text/halves.py", "join", "never: has_half(text) is None"): _SHORTCUT,
     ("streamnorm/text/halves.py", "masked", "without: or b'\\\\u' not in data"): _SHORTCUT,

@@ -620,7 +620,7 @@ class GeminiParser(Parser):
         said, doubt = part.executable_code or {}, self.calls.lossy
         code = said.get("code")
         if not isinstance(code, str):
-            self.calls.lossy = doubt or "its code is no text"
+            self.calls.lossy = "its code is no text"
         self.calls.whole(
             out, first_text(code) or "", CODE, number, first_text(said.get("id")), "executableCode.id",
             "code_execution", _beside(said, {"id", "code"}) | _signature(part) or None, said,
