@@ -1008,8 +1008,11 @@ class Calls:
             return {call.kind.key: raw} if raw else NOTHING
         if not raw or raw.isspace():
             return NOTHING
-        if call.latches and (value := self._as_sent(call, raw)) is not None:
-            return value
+        if call.latches:
+            if (value := self._as_sent(call, raw)) is not None:
+                return value
+            if _goes_on_behind_a_snapshot(call):
+                return Refused("some of its pieces say all that came before again, and some go on")
         try:
             value = parse(raw, self.limits.depth)
         except Refused as refused:
@@ -1179,6 +1182,16 @@ def _sent(call: Call) -> str:
         sent += [raw[at:held], raw[:held]]
         at = held
     return "".join((*sent, raw[at:]))
+
+
+def _goes_on_behind_a_snapshot(call: Call) -> bool:
+    """Who sends snapshots sends nothing else: each piece behind the first one is the news of another."""
+    at = 0
+    for fragment in call.fragments:
+        if at > call.latches[0] and at not in call.latches:
+            return True
+        at += len(fragment)
+    return False
 
 
 def _how(reason: FinishReason | None) -> str:

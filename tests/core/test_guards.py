@@ -830,6 +830,22 @@ def test_fragments_that_only_look_like_snapshots_count_as_they_were_sent():
     assert (desk.last().arguments, desk.last().raw) == ({"a": {"a": 1}}, '{"a":{"a":1}}')
 
 
+@pytest.mark.parametrize(
+    ("pieces", "ends"),
+    [
+        (('{"a":', "1}"), "invalid_json"),
+        (('{"a":', '{"a":1', "}"), "invalid_json"),
+        (('{"a":', '{"a":1}'), "whole"),
+    ],
+)
+def test_who_sends_snapshots_sends_nothing_else(pieces: tuple[str, ...], ends: str):
+    desk, call = opened("{", closes=False)
+    for piece in pieces:
+        desk.extend(call, piece)
+    desk.end_turn("stop")
+    assert told(desk) == [("a", ends)]
+
+
 @pytest.mark.parametrize(("limit", "ends"), [(19, "whole"), (18, "invalid_json")])
 def test_what_was_sent_is_tried_only_up_to_the_limit(limit: int, ends: str):
     desk, call = opened('{"a":', closes=False, arguments=limit)

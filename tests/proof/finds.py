@@ -484,6 +484,8 @@ FINDS: dict[str, Find] = {
             "openai_chat", (chat(named(), finish=word), chat(entry(WHOLE)), chat(finish="stop"), DONE))
         for word in NO_END
     },
+    "chat: pieces of another answer behind the first brace of this one": (
+        "openai_chat", (chat(named("{")), chat(entry('{"b":')), chat(entry("1}")), chat(finish="stop"), DONE)),
     "chat: pieces of another answer, and its end, in the middle of a key": (
         "openai_chat",
         (chat(named('{"q')), chat(entry("5}")), chat(named(WHOLE, "rob", "B", 1)), chat(finish="stop"),

@@ -822,6 +822,19 @@ def test_text_of_a_text_tool_is_lost_under_another_name_and_not_beside_something
     assert fate(heard("openai_chat", body)[0])[0] == fates
 
 
+@pytest.mark.parametrize("provider", ["openai_chat", "mistral"])
+def test_a_chunk_without_choices_is_the_same_in_any_chunking(provider: str):
+    head = {"object": "chat.completion.chunk", "created": 1, "model": "m", "choices": None}
+    more = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+    frames = [sse({"id": "a", **head}), sse({"id": "b", **head, **more}), sse({"id": "a", **head})]
+    told = []
+    for chunks in ([b"".join(frames)], frames):
+        pipe = Normalizer(provider, seed="tests")
+        told.append([e for chunk in chunks for e in pipe.feed(chunk)] + pipe.close())
+    assert told[0] == told[1]
+    assert [e.kind for e in told[0]] == ["stream_start", "usage", "failed"]
+
+
 @pytest.mark.parametrize(
     ("said", "passed_on"),
     [
@@ -830,7 +843,7 @@ def test_text_of_a_text_tool_is_lost_under_another_name_and_not_beside_something
             {"object": "new", "model": "m", "created": 5},
             [{"object": "new", "model": "m", "created": 5}],
         ),
-        ({"id": "x", "type": None}, [{"id": "x"}]),
+        ({"id": "x", "type": None}, [{"id": "x", "type": None}]),
     ],
 )
 def test_a_payload_of_mistral_without_choices_is_a_chunk_or_is_passed_on_with_what_it_says(

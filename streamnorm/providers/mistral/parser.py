@@ -16,7 +16,6 @@ import msgspec
 from ...core.parser import Decode, Handler, Payload, StreamFailed, count
 from ...core.row import Item
 from ...events import Echo, Event, FinishReason, TextDelta, Usage
-from ...text.written import json_bytes
 from ..openai_chat.entries import Entry
 from ..openai_chat.parser import ChatParser, failure_of
 
@@ -75,6 +74,12 @@ class Chunk(Payload):
     p: Any = None
 
 
+class Usual(Chunk, kw_only=True):
+    """One that says something of the answer. Any other is read whole: what it says depends on all of it."""
+
+    choices: list[Choice]
+
+
 # --- the types of tool entries ------------------------------------------------------------------
 
 _ID = "tool_calls[].id"
@@ -94,8 +99,8 @@ class MistralParser(ChatParser):
 
     name = "mistral"
     SIGNED: ClassVar[Echo] = {"type": "thinking"}
-    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Chunk).decode)
-    decode_all: ClassVar[Decode | None] = None
+    decode: ClassVar[Decode] = staticmethod(msgspec.json.Decoder(Usual).decode)
+    decode_all: ClassVar[Decode | None] = staticmethod(msgspec.json.Decoder(Chunk).decode)
     REASONS: ClassVar[dict[str, FinishReason]] = {
         "stop": "stop",
         "length": "length",
@@ -120,10 +125,6 @@ class MistralParser(ChatParser):
         refused = bare and p.message is not None
         if p.error is not None or p.object == "error" or p.detail is not None or refused:
             self._error(p)
-        if bare and not self.means(p):  # the long way asks what may be lost
-            fields = msgspec.structs.asdict(p).items()
-            said = {name: value for name, value in fields if value is not None}
-            return self.hear(json_bytes(said), "", out)
         if bare:
             self._ask_for_choices(p)
         for choice in p.choices or ():
@@ -166,7 +167,7 @@ class MistralParser(ChatParser):
         cached = count(usage.raw, "num_cached_tokens")  # an older word
         return msgspec.structs.replace(usage, cached_input=cached)
 
-    KINDS: ClassVar[dict[type, Handler]] = {Chunk: _payload}
+    KINDS: ClassVar[dict[type, Handler]] = {Usual: _payload, Chunk: _payload}
 
 
 PARSER = MistralParser

@@ -61,8 +61,10 @@ def read(body: bytes) -> Reading:
         listed = said.get("candidates") if isinstance(said, dict) else UNREAD
         listed = [listed] if isinstance(listed, dict) else listed
         if listed is UNREAD or not isinstance(listed, list | None):
-            for candidate in candidates.values():
-                candidate.taint()
+            named = named_in(payload.rough)
+            for number, candidate in candidates.items():
+                if not named or number in named:
+                    candidate.taint()
             continue
         for entry in listed or ():
             number = place_in(entry.get("index", 0) or 0) if isinstance(entry, dict) else None
@@ -74,6 +76,14 @@ def read(body: bytes) -> Reading:
     for candidate in candidates.values():
         candidate.end()
     return reading
+
+
+def named_in(rough: Any) -> set[int | None]:
+    """The candidates that a payload names which cannot be read; none if it may be of any."""
+    listed = rough.get("candidates") if isinstance(rough, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    named = {place_in(e.get("index", 0) or 0) if isinstance(e, dict) else None for e in entries}
+    return set() if None in named else named
 
 
 def unharmed_parts(rough: dict[str, Any]) -> bool:

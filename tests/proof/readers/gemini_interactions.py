@@ -125,6 +125,8 @@ def call_in(step: Any) -> Open | None:
     call = Open(id or None, name, runs_on, kind=kind, given=step.get("arguments"))
     if isinstance(call.given, str):
         call.fragments, call.given = [call.given] if call.given else [], None
+    elif call.given is not None and not isinstance(call.given, dict):
+        call.tainted, call.given = True, None  # of a wrong type, as a fragment may be
     return call
 
 

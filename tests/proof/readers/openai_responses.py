@@ -89,17 +89,19 @@ def contradicts_itself(payload: Payload) -> bool:
 def heard(
     payloads: list[Payload], tools: dict[str, Tool], kind_in: Callable[[Payload], str]
 ) -> Reading:
-    items, last = Items(tools), None
+    items, last, silent = Items(tools), None, 0
     for payload in payloads:
         said, kind = payload.value, kind_in(payload)
         if payload.word:
             continue
         legible = said if isinstance(said, dict) else payload.rough or {}
         number = place_in(legible.get("sequence_number"))
-        if number is not None and last is not None and number not in (last, last + 1):
-            items.taint(None)
-            items.lost = True
-        last = number if number is not None else last
+        silent += number is None  # it may have been counted, or not
+        if number is not None:
+            if last is not None and not last <= number <= last + silent + 1:
+                items.taint(None)
+                items.lost = True
+            last, silent = number, 0
         if not isinstance(said, dict):
             items.unread(payload.rough)
             continue
