@@ -545,7 +545,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._compare", "always: self.mended"): _NO_HALVES,
     (_RESPONSES_PARSER, "ResponsesParser._call_of", "always: p.call_id is not None"): _SHORTCUT,
     (_TEXTS, "Texts._told_astray", "always: missing"): _SHORTCUT,
-    (_MISTRAL, "MistralParser._payload", "without: and bare #2"): _SHORTCUT,
     (_WRITTEN, "safe_json", "always: line.rfind(b'null') >= 0"): _SHORTCUT,
     (
         _WRITTEN, "safe_json",
