@@ -218,6 +218,18 @@ def test_text_before_the_call_in_the_same_chunk_goes_out():
     assert passage.feed(OPEN + CLOSE + MORE) == OPEN
 
 
+def test_a_passage_says_that_it_holds_something_from_the_mark_of_a_call_to_the_end():
+    frames = (
+        Messages.START, Messages.open(0, "a", "f"), Messages.args(0, '{"a":1}'), Messages.close(0),
+        Messages.end("tool_use"),
+    )  # fmt: skip
+    passage, holds = Passage("anthropic"), list[bool]()
+    for frame in frames:
+        passage.feed(frame)
+        holds.append(passage.holds)
+    assert holds == [False, False, False, True, False]
+
+
 def test_a_call_without_arguments_is_held_though_only_the_end_makes_it_one():
     begun = Messages.START + Messages.open(0, "toolu_1", "clear")
     out, passage = handed("anthropic", [begun + CLOSE])
