@@ -563,12 +563,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls.void", "without: and call.wire_id is not None"): _TYPES,
     (_CALLS, "Calls._mended", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls._doubt", "without: and self.mended"): _SHORTCUT,
-    (_CALLS, "Calls._arguments", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls._break", "always: self.mended"): _NO_HALVES,
     (_CALLS, "Calls.append", "always: text and text[-1] in self.last"): _IN_VAIN,
     (_CALLS, "Calls.append", "without: and text[-1] in self.last"): _IN_VAIN,
     (_CALLS, "Calls.extend", "always: text[-1] in self.last"): _IN_VAIN,
-    (_CALLS, "Calls._start", "always: self.last"): _IN_VAIN,
     (
         _CALLS, "Calls.is_whole",
         "never: call.objects and call.objects == len(call.fragments)",
@@ -579,10 +577,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         _CALLS, "Calls._compare",
         "never: len(call.fragments) > 1 and text == held and (len(text) == self._size(call))",
-    ): _ONE_PIECE,
-    (
-        _CALLS, "Calls._compare",
-        "always: len(call.fragments) > 1 and text == held and (len(text) == self._size(call))",
     ): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and len(call.fragments) > 1"): _ONE_PIECE,
     (_CALLS, "Calls._compare", "without: and text == held"): _ONE_PIECE,
@@ -686,6 +680,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._close", "without: self.replace(call, call.raw)"): _AGAIN,
     (_CALLS, "Calls._close", "without: call.judged = call.fragments[0]"): _AGAIN,
     (_CALLS, "Calls._close_again", "other: 1 in len(call.fragments) != 1"): _AGAIN,
+    (
+        _CALLS, "_goes_on_behind_a_snapshot", "boundary: at > call.latches[0]",
+    ): "the news of the first snapshot begin there",
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
     ("streamnorm/core/mend.py", "_scrubbed", "never: scrubbed == plain"): _SHORTCUT,
     (_CANONICAL, "_number", "boundary: number < 0"): "zero was told before",
