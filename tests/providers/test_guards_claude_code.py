@@ -112,6 +112,16 @@ def test_a_copy_that_says_nothing_else_of_a_call_changes_nothing(copies):
     assert (broken_of(events), end_of(events)) == ([], ("finish", "tool_calls"))
 
 
+@pytest.mark.parametrize("pieces", [(), (piece('{"x":1}'),)])
+def test_a_copy_without_its_type_states_nothing_and_makes_no_call_empty(pieces):
+    copy = {
+        field: value for field, value in tool_use("a", type="tool_use").items() if field != "type"
+    }
+    events, _ = heard(start(), opened("a"), *pieces, assistant("msg_1", copy), *ENDS)
+    told = [c.arguments for c in calls_of(events)], [b.reason for b in broken_of(events)]
+    assert told == (([{"x": 1}], []) if pieces else ([], ["conflict"]))
+
+
 def test_a_copy_that_differs_is_one_however_often_the_same_was_said_before():
     same = [assistant("msg_1", tool_use("a", x=1)) for _ in range(9)]
     events, _ = heard(*PIECES, *same, assistant("msg_1", tool_use("a", x=2)), *ENDS)

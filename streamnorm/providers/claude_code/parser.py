@@ -324,7 +324,10 @@ class ClaudeCodeParser(AnthropicParser):
         self.calls.lossy = ""
         for block, text in zip(content, exact, strict=False):
             if isinstance(block, dict) and isinstance(block.get("input"), dict):
-                self._copy_of_call(block, input_in(text), out)
+                if block.get("type") in CALLS:
+                    self._copy_of_call(block, input_in(text), out)
+                else:  # a call that lost its type, and perhaps not that alone
+                    self.calls.lost = True
 
     def _copy_of_call(self, block: dict[str, Any], text: str, out: Out) -> None:
         """It waits for the end of the pieces, some of which may still come."""
