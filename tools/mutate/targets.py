@@ -681,6 +681,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._close", "without: call.judged = call.fragments[0]"): _AGAIN,
     (_CALLS, "Calls._close_again", "other: 1 in len(call.fragments) != 1"): _AGAIN,
     (
+        "streamnorm/providers/mistral/parser.py", "MistralParser._payload", "always: bare",
+    ): "it asks for all fields, and the choices are one of them",
+    (
         _CALLS, "_goes_on_behind_a_snapshot", "boundary: at > call.latches[0]",
     ): "the news of the first snapshot begin there",
     ("streamnorm/core/mint.py", "Mint.id", "always: not self._key"): "the same key, made anew",
