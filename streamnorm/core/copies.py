@@ -46,22 +46,26 @@ class Copy:
         """Does it say one of these calls, which are names and texts? Where it says no name or no text it
         says nothing else."""
         mine = self.text
-        try:
-            value = parse(mine)
-        except Refused:
-            value = _NO_VALUE
+        empty, value = (
+            not mine.strip(),
+            _value_of(mine),
+        )  # it may be long, and there may be many calls
         texts = (text for name, text in calls if self.name in ("", name))
-        return any(not mine.strip() or mine == text or _says(text, value) for text in texts)
+        return any(empty or mine == text or _says(text, value) for text in texts)
 
 
 _NO_VALUE = object()
 
 
-def _says(text: str, value: Any) -> bool:
+def _value_of(text: str) -> Any:
     try:
-        return value is not _NO_VALUE and _is_same(parse(text), value)
+        return parse(text)
     except Refused:
-        return False
+        return _NO_VALUE
+
+
+def _says(text: str, value: Any) -> bool:
+    return value is not _NO_VALUE and _is_same(_value_of(text), value)
 
 
 def begun_by(text: str, pieces: Sequence[str]) -> int:
@@ -89,10 +93,7 @@ def begins_with(pieces: Sequence[str], text: str) -> bool:
 
 def same_value(one: str, other: str) -> bool:
     """Are these two texts of one value? Gateways write it anew, with other spaces."""
-    try:
-        return _is_same(parse(one), parse(other))
-    except Refused:
-        return False
+    return _says(one, _value_of(other))
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -94,7 +94,10 @@ class Lookout:
         """The timer fired."""
         self._handle, self._at = None, NEVER
         now = self._loop.time()
-        due = min((watch.look(now) for watch in tuple(self._watches)), default=NEVER)
+        watches = (
+            self._watches.copy()
+        )  # in one step: a stream that is dropped meanwhile takes its own away
+        due = min((watch.look(now) for watch in watches), default=NEVER)
         self._look_at(max(due, now + SHORTEST))
 
     def _look_at(self, at: float) -> None:

@@ -740,7 +740,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_INTERACTIONS, "InteractionsParser._reconcile", "boundary: said.keys() >= self._ids"): (
         "it is asked where the final interaction has a call that was not heard: one more"
     ),
-    (_COPIES, "_says", "without: and value is not _NO_VALUE"): _SHORTCUT,
     (_COPIES, "begins_with", "never: at >= len(text)"): _SHORTCUT,
     (_COPIES, "begins_with", "boundary: at >= len(text)"): _SHORTCUT,
     (_GROWTH, "Growth._new", "without: and at < 0"): _SHORTCUT,
