@@ -51,6 +51,8 @@ ROOMS = (
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
+    Room("captures", ".",
+         "files that other programs wrote", "takes"),
     Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
          "connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
