@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import msgspec
 
 from .errors import NoteRaised
 
-__all__ = ["NOTES", "Note", "Scribe", "log"]
+__all__ = ["LEVELS", "NOTES", "Note", "Scribe", "log", "unheard"]
 
 DEBUG, INFO, WARNING = 10, 20, 30
-_METHODS = {DEBUG: "debug", INFO: "info", WARNING: "warning"}
+LEVELS = {DEBUG: "debug", INFO: "info", WARNING: "warning"}  # as methods of a logger are called
+_unheard: ContextVar[bool] = ContextVar("unheard", default=False)
 
 
 class Note(NamedTuple):
@@ -186,13 +190,23 @@ class Scribe:
         log(level, event, provider=self.provider, response_id=self.response_id, **facts)
 
 
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Inside nothing is logged: who counts what is noted in a million streams wants no line of each."""
+    before = _unheard.set(True)
+    try:
+        yield
+    finally:
+        _unheard.reset(before)
+
+
 def log(level: int, event: str, /, **facts: Any) -> None:
     """One line, every text of the wire cleaned."""
     if not is_on(level):
         return
     facts = {k: _cleaned(v) for k, v in facts.items()}
     if (structlog := _structlog()) is not None:
-        getattr(structlog.get_logger("streamnorm"), _METHODS[level])(event, **facts)
+        getattr(structlog.get_logger("streamnorm"), LEVELS[level])(event, **facts)
         return
     told = " ".join(f"{key}={value!r}" for key, value in {"event": event, **facts}.items())
     _standard().log(level, "%s", told)
@@ -200,6 +214,8 @@ def log(level: int, event: str, /, **facts: Any) -> None:
 
 def is_on(level: int) -> bool:
     """Would a line of this level be heard by anybody?"""
+    if _unheard.get():
+        return False
     if _structlog() is not None:
         return True  # its own filter decides
     # Without any handler logging itself prints warnings.

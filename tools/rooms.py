@@ -51,6 +51,8 @@ ROOMS = (
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
+    Room("", "survey",
+         "a take", "its facts"),
     Room("captures", ".",
          "files that other programs wrote", "takes"),
     Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "

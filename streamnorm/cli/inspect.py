@@ -1,6 +1,6 @@
 """``streamnorm inspect``: a take in; what is in it, and when it came, out.
 
-Rule: facts only, gathered once (``survey``); printing for people and for programs (``--json``) says
+Rule: facts only, gathered once (``streamnorm.survey``); printing for people and for programs (``--json``) says
 the same. Every word of the wire is cleaned before it is printed.
 """
 
@@ -8,32 +8,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..events import (
-    BrokenToolCall,
-    Event,
-    Failed,
-    Finish,
-    ReasoningDelta,
-    StreamStart,
-    TextDelta,
-    ToolCall,
-    ToolCallStart,
-    Usage,
-)
 from ..notes import NOTES
+from ..survey import survey
 from ..text.shown import clean, escape_json, shorten
 from ..text.written import json_text
 
 if TYPE_CHECKING:
+    from ..events import Usage
+    from ..survey import CallFacts, Survey
     from ..takes.format import Take
     from .style import Style
 
-__all__ = ["Survey", "add", "run", "survey"]
+__all__ = ["add", "chart", "run"]
 
 EXAMPLES = """\
 examples:
@@ -49,24 +39,8 @@ WIDEST = 60  # columns of the chart
 
 
 @dataclass(frozen=True, slots=True)
-class CallFacts:
-    """One call: what it is called, where its id is from, how it ended."""
-
-    call: int
-    name: str
-    id: str
-    id_source: str
-    wire_id: str | None
-    wire_field: str | None
-    boundary: str
-    runs_on: str
-    size: int
-    end: str  # whole, or why it broke
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """When things came, in seconds from the start."""
+class Pace:
+    """When the bytes came, in seconds from the start."""
 
     seconds: float
     first_byte: float
@@ -74,29 +48,6 @@ class Timing:
     longest_gap: float
     longest_gap_at: float
     bytes_per_slot: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What is in a take."""
-
-    provider: str
-    model: str | None
-    response_id: str | None
-    captured: str | None
-    recorded: str  # finished, unfinished, or not told
-    bytes: int
-    chunks: int
-    frames: int
-    events: dict[str, int]
-    calls: list[CallFacts]
-    notes: dict[str, int]
-    usage: dict[str, Any] | None
-    end: str
-    reason: str
-    detail: str
-    timing: Timing | None
-    headers: dict[str, Any] = field(default_factory=dict)
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -127,111 +78,78 @@ def run(args: argparse.Namespace) -> int:
     stdin = args.file == "-"
     take = parse_take(sys.stdin.buffer.read(), name="stdin") if stdin else read_take(args.file)
     facts = survey(take, args.provider)
+    pace = _pace(take, facts.first_token)
     if args.json:
-        print(escape_json(json_text(asdict(facts))))
+        print(escape_json(json_text(_plain(facts, pace))))
     else:
         style = style_for(sys.stdout, args.color)
-        print("\n".join(_lines(facts, style)))
+        print("\n".join(_lines(facts, pace, style)))
     broken = any(call.end != "whole" for call in facts.calls)
     return 3 if facts.end == "failed" or broken else 0
 
 
-# --- the facts ------------------------------------------------------------------------------------
+# --- for programs ---------------------------------------------------------------------------------
 
 
-def survey(take: Take, provider: str | None = None) -> Survey:
-    """Everything there is to say about a take.
-
-    >>> from streamnorm.takes.format import parse_take
-    >>> facts = survey(parse_take(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\\n\\n'))
-    >>> facts.provider, facts.events, facts.reason
-    ('openai_chat', {'stream_start': 1, 'text_delta': 1, 'failed': 1}, 'truncated')
-    """
-    from ..takes.pipe import pipe_for
-
-    pipe = pipe_for(take, provider)
-    heard: list[tuple[float, Event]] = []
-    for at, chunk in take.chunks:
-        heard += [(at, event) for event in pipe.feed(chunk)]
-    last = take.chunks[-1][0] if take.chunks else 0.0
-    heard += [(last, event) for event in pipe.close()]
-    events = [event for _, event in heard]
-    start = next((e for e in events if isinstance(e, StreamStart)), StreamStart(pipe.provider))
-    end = events[-1]
-    assert isinstance(end, Finish | Failed)
-    used = next((e for e in events if isinstance(e, Usage)), None)
-    return Survey(
-        provider=start.provider,
-        model=start.model or _text(take.header.get("model")),
-        response_id=start.response_id,
-        captured=_text(take.header.get("captured")),
-        recorded=_recorded(take),
-        bytes=len(take.wire),
-        chunks=len(take.chunks),
-        frames=pipe.frames,
-        events=dict(Counter(event.kind for event in events)),
-        calls=_calls(events),
-        notes=dict(sorted(pipe.notes.items())),
-        usage=None if used is None else _usage(used),
-        end=end.kind,
-        reason=end.reason,
-        detail=(end.raw_reason or "") if isinstance(end, Finish) else end.error,
-        timing=_timing(take, heard) if take.timed and take.chunks else None,
-        headers={k: take.header[k] for k in ("url", "status", "headers") if k in take.header},
-    )
+def _plain(facts: Survey, pace: Pace | None) -> dict[str, Any]:
+    """The facts as plain values."""
+    return {
+        "provider": facts.provider,
+        "model": facts.model,
+        "response_id": facts.response_id,
+        "captured": facts.captured,
+        "recorded": facts.recorded,
+        "bytes": facts.bytes,
+        "chunks": facts.chunks,
+        "frames": facts.frames,
+        "events": facts.events,
+        "calls": [_plain_call(call) for call in facts.calls],
+        "notes": facts.notes,
+        "usage": None if facts.usage is None else _tokens(facts.usage),
+        "end": facts.end,
+        "reason": facts.reason,
+        "detail": facts.detail,
+        "timing": None if pace is None else asdict(pace),
+        "headers": {k: facts.header[k] for k in ("url", "status", "headers") if k in facts.header},
+    }
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _plain_call(call: CallFacts) -> dict[str, Any]:
+    told = call.told
+    origin = told.provenance
+    return {
+        "call": told.call,
+        "name": told.name,
+        "id": told.id,
+        "id_source": origin.id_source,
+        "wire_id": origin.wire_id,
+        "wire_field": origin.wire_field,
+        "boundary": origin.boundary,
+        "runs_on": told.runs_on,
+        "size": call.size,
+        "end": call.end,
+    }
 
 
-def _recorded(take: Take) -> str:
-    from ..takes.recorder import MADE
-
-    if take.torn:
-        return "torn"
-    if take.finished:
-        return "finished"
-    return "unfinished" if take.header.get("made") == MADE else "not told"
-
-
-def _calls(events: list[Event]) -> list[CallFacts]:
-    calls = [e for e in events if isinstance(e, ToolCall | BrokenToolCall)]
-    return [
-        CallFacts(
-            call=event.call,
-            name=event.name,
-            id=event.id,
-            id_source=event.provenance.id_source,
-            wire_id=event.provenance.wire_id,
-            wire_field=event.provenance.wire_field,
-            boundary=event.provenance.boundary,
-            runs_on=event.runs_on,
-            size=len(event.raw),
-            end="whole" if isinstance(event, ToolCall) else event.reason,
-        )
-        for event in calls
-    ]
-
-
-def _usage(used: Usage) -> dict[str, Any]:
+def _tokens(used: Usage) -> dict[str, int]:
     names = ("input", "output", "cached_input", "cache_write", "reasoning")
     told = {name: getattr(used, name) for name in names}
     return {name: count for name, count in told.items() if count is not None}
 
 
-_TOKENS = (TextDelta, ReasoningDelta, ToolCallStart)
+# --- over time ------------------------------------------------------------------------------------
 
 
-def _timing(take: Take, heard: list[tuple[float, Event]]) -> Timing:
+def _pace(take: Take, first_token: float | None) -> Pace | None:
+    if not take.timed or not take.chunks:
+        return None
     times = [at for at, _ in take.chunks]
     gaps = [(late - early, early) for early, late in pairwise(times)]
     gap, gap_at = max(gaps, default=(0.0, 0.0))
-    tokens = (at for at, event in heard if isinstance(event, _TOKENS))
-    return Timing(
+    return Pace(
         seconds=times[-1],
         first_byte=times[0],
-        first_token=next(tokens, None),
+        first_token=first_token,
         longest_gap=round(gap, 3),
         longest_gap_at=gap_at,
         bytes_per_slot=_slots(take),
@@ -250,9 +168,9 @@ def _slots(take: Take) -> list[int]:
 # --- for people -----------------------------------------------------------------------------------
 
 
-def _lines(facts: Survey, style: Style) -> list[str]:
+def _lines(facts: Survey, pace: Pace | None, style: Style) -> list[str]:
     sections = (_head(facts, style), _call_lines(facts, style), _odd_lines(facts, style),
-                _time_lines(facts, style), [_end_line(facts, style)])  # fmt: skip
+                _time_lines(pace, style), [_end_line(facts, style)])  # fmt: skip
     return [line for section in sections for line in section]
 
 
@@ -264,13 +182,12 @@ def _head(facts: Survey, style: Style) -> list[str]:
     when = [f"captured {clean(facts.captured)}"] if facts.captured else []
     size = [f"{facts.bytes} bytes", f"{facts.chunks} chunks", f"{facts.frames} frames"]
     lines.append(style.signs.dot.join([*size, *when, *([told] if told else [])]))
-    if "url" in facts.headers:
-        lines.append(shorten(clean(f"from {facts.headers['url']}"), style.width))
+    if "url" in facts.header:
+        lines.append(shorten(clean(f"from {facts.header['url']}"), style.width))
     counts = (f"{count} {kind}" for kind, count in facts.events.items())
     lines += ["events: " + ", ".join(counts)]
-    if facts.usage:
-        tokens = (f"{name} {count}" for name, count in facts.usage.items())
-        lines.append("tokens: " + ", ".join(tokens))
+    if facts.usage and (tokens := _tokens(facts.usage)):
+        lines.append("tokens: " + ", ".join(f"{name} {count}" for name, count in tokens.items()))
     return lines
 
 
@@ -279,20 +196,22 @@ def _call_lines(facts: Survey, style: Style) -> list[str]:
 
     if not facts.calls:
         return ["calls: none"]
-    rows = [
-        (
-            str(call.call),
-            call.name + (" (run by the provider)" if call.runs_on == "provider" else ""),
-            call.id,
-            call.id_source,
-            call.wire_field or "minted",
-            ("whole" if call.end == "whole" else f"broken: {call.end}")
-            + (", inferred" if call.boundary == "inferred" else ""),
-            str(call.size),
-        )
-        for call in facts.calls
-    ]
+    rows = [_call_row(call) for call in facts.calls]
     return ["", *table(HEADS, rows, style=style, shrink=(NAME, ID, FROM)).split("\n"), ""]
+
+
+def _call_row(call: CallFacts) -> tuple[str, ...]:
+    told = call.told
+    return (
+        str(told.call),
+        told.name + (" (run by the provider)" if told.runs_on == "provider" else ""),
+        told.id,
+        told.provenance.id_source,
+        told.provenance.wire_field or "minted",
+        ("whole" if call.end == "whole" else f"broken: {call.end}")
+        + (", inferred" if told.provenance.boundary == "inferred" else ""),
+        str(call.size),
+    )
 
 
 def _odd_lines(facts: Survey, style: Style) -> list[str]:
@@ -305,16 +224,15 @@ def _odd_lines(facts: Survey, style: Style) -> list[str]:
     return lines
 
 
-def _time_lines(facts: Survey, style: Style) -> list[str]:
-    timing = facts.timing
-    if timing is None:
+def _time_lines(pace: Pace | None, style: Style) -> list[str]:
+    if pace is None:
         return ["timing: the take has no arrival times"]
-    first = "none" if timing.first_token is None else f"{timing.first_token:.2f} s"
-    where = f"{timing.longest_gap:.2f} s at {timing.longest_gap_at:.2f} s"
-    bars = chart(timing.bytes_per_slot, style)
+    first = "none" if pace.first_token is None else f"{pace.first_token:.2f} s"
+    where = f"{pace.longest_gap:.2f} s at {pace.longest_gap_at:.2f} s"
+    bars = chart(pace.bytes_per_slot, style)
     return [
-        f"timing: {timing.seconds:.2f} s, first token {first}, longest gap {where}",
-        f"  0 s {style.cyan(bars)} {timing.seconds:.2f} s  (bytes over time)",
+        f"timing: {pace.seconds:.2f} s, first token {first}, longest gap {where}",
+        f"  0 s {style.cyan(bars)} {pace.seconds:.2f} s  (bytes over time)",
     ]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..events import Event, ToolCall, event_to_json
 from ..framing import sniff
 from ..normalizer import Normalizer
-from ..notes import NOTES
+from ..notes import LEVELS, NOTES
 from ..opening import framed_by
 from ..providers import AUTO, parsers_of
 from ..takes.pipe import pipe_for
@@ -29,7 +29,6 @@ __all__ = ["cut", "dissect", "spans"]
 
 STEP = 0.06  # seconds between frames of a take that has no times
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-LEVELS = {10: "debug", 20: "info", 30: "warning"}
 SNIFFED = 80
 LARGEST_EVENT = 16 * 1024 * 1024
 

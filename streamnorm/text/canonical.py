@@ -13,7 +13,7 @@ from typing import Any
 
 from .written import json_sorted, json_spaced
 
-__all__ = ["canonical", "checksum"]
+__all__ = ["canonical", "checksum", "sealed"]
 
 
 def canonical(value: Any) -> str:
@@ -114,12 +114,27 @@ def checksum(name: str, arguments: dict[str, Any]) -> str:
     >>> checksum("f", {"x": 1.0, "y": 2}) == checksum("f", {"y": 2, "x": 1})
     True
     """
+    return _digest(name, _written(arguments))
+
+
+def sealed(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """The canonical text of the arguments, and the checksum, of one writing.
+
+    >>> text, digest = sealed("f", {"y": 2, "x": 1})
+    >>> text, digest == checksum("f", {"x": 1, "y": 2})
+    ('{"x":1,"y":2}', True)
+    """
+    written = _written(arguments)
+    return written.decode("utf-8", "surrogatepass"), _digest(name, written)
+
+
+def _digest(name: str, written: bytes) -> str:
     global _sha256
     if _sha256 is None:
         from hashlib import sha256  # not needed to read a stream
 
         _sha256 = sha256
-    text = b'{"arguments":%b,"name":%b}' % (_written(arguments), _named(name))
+    text = b'{"arguments":%b,"name":%b}' % (written, _named(name))
     digest: str = _sha256(text).hexdigest()
     return digest
 
