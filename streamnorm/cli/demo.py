@@ -51,9 +51,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plays the takes and prints the table."""
+    from .grid import grid
     from .log import log_to_stderr
     from .style import style_for
-    from .table import table
 
     log_to_stderr(args.log)
     style = style_for(sys.stdout, args.color)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         trouble |= broke
     print(style.bold("All calls, normalized"))
     print()
-    print(table(HEADS, rows, style=style, shrink=(ARGUMENTS, ID)))
+    print(grid(HEADS, rows, style=style, shrink=(ARGUMENTS, ID)))
     return 3 if trouble else 0
 
 

@@ -192,12 +192,12 @@ def _head(facts: Survey, style: Style) -> list[str]:
 
 
 def _call_lines(facts: Survey, style: Style) -> list[str]:
-    from .table import table
+    from .grid import grid
 
     if not facts.calls:
         return ["calls: none"]
     rows = [_call_row(call) for call in facts.calls]
-    return ["", *table(HEADS, rows, style=style, shrink=(NAME, ID, FROM)).split("\n"), ""]
+    return ["", *grid(HEADS, rows, style=style, shrink=(NAME, ID, FROM)).split("\n"), ""]
 
 
 def _call_row(call: CallFacts) -> tuple[str, ...]:

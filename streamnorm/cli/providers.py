@@ -105,7 +105,7 @@ def _print(heads: Row, rows: list[Row], args: argparse.Namespace, shrink: tuple[
             named = {h.replace(" ", "_"): c for h, c in zip(heads, row, strict=True)}
             print(json_text(named))
         return
+    from .grid import grid
     from .style import style_for
-    from .table import table
 
-    print(table(heads, rows, style=style_for(sys.stdout, args.color), shrink=shrink))
+    print(grid(heads, rows, style=style_for(sys.stdout, args.color), shrink=shrink))

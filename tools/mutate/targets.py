@@ -702,7 +702,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): _SHORTCUT,
     (_CANONICAL, "_is_easy", "without: and type(each) not in _EASY"): _SHORTCUT,
     (_CANONICAL, "_is_easy", "without: and not _is_easy(each, ascii)"): _SHORTCUT,
-    (_CANONICAL, "checksum", "always: _sha256 is None"): "the same, made anew",
+    (_CANONICAL, "_digest", "always: _sha256 is None"): "the same, made anew",
     (_WRITTEN, "json_bytes", "always: line.rfind(b'null') >= 0"): _SHORTCUT,
     (_WRITTEN, "made_safe", "always: _LESS in line or _MORE in line or _AND in line"): _SHORTCUT,
     (_WRITTEN, "_without_separators", "always: _LEAD in line"): _SHORTCUT,

@@ -1,6 +1,6 @@
-"""Tables: rows of text in, aligned lines out.
+"""A grid: rows of text in, aligned lines out.
 
-Rule: cells are cleaned here, and the table fits the terminal: where it is too wide, the columns
+Rule: cells are cleaned here, and the grid fits the terminal: where it is too wide, the columns
 that may shrink are cut, in the order in which they are named.
 """
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
     from .style import Style
 
-__all__ = ["table"]
+__all__ = ["grid"]
 
 GAP = "  "
 NARROWEST = 12
 
 
-def table(
+def grid(
     heads: Sequence[str], rows: Sequence[Sequence[str]], *, style: Style, shrink: Sequence[int]
 ) -> str:
     """``rows`` under ``heads``; ``shrink`` names the columns that may be cut.
 
     >>> from streamnorm.cli.style import Style
     >>> plain = Style(color=False, width=20)
-    >>> print(table(["name", "says"], [["a", "hello"]], style=plain, shrink=[1]))
+    >>> print(grid(["name", "says"], [["a", "hello"]], style=plain, shrink=[1]))
     name  says
     a     hello
     """
