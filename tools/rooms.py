@@ -53,9 +53,9 @@ ROOMS = (
          "chunks of a live stream", "takes: files without secrets"),
     Room("", "survey",
          "a take", "its facts"),
-    Room("captures", ".",
+    Room("captures", ". inputs",
          "files that other programs wrote", "takes"),
-    Room("table", "columns .",
+    Room("table", "columns records .",
          "files with streams", "rows, on any engine"),
     Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
          "connect replay transport messages session",
