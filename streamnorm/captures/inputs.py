@@ -32,16 +32,17 @@ class Input(NamedTuple):
 
 def inputs(places: Iterable[str | os.PathLike[str]]) -> Iterator[Input | Left]:
     """The files in ``places``."""
-    for place in map(os.fspath, places):
-        yield from _of_place(place)
+    for place in places:
+        yield from _of_place(os.fspath(place))
 
 
 def _of_place(place: str) -> Iterator[Input | Left]:
     if os.path.isdir(place):
-        yield from _files_in(place) or [Left(place, "is a folder without files")]
+        found = _files_in(place)
+        yield from found if found else [Left(place, "is a folder without files")]
     elif not os.path.lexists(place) and glob.has_magic(place):
-        found = sorted(path for path in glob.iglob(place, recursive=True) if os.path.isfile(path))
-        yield from map(_input, found) if found else [Left(place, "is a pattern that no file fits")]
+        paths = sorted(path for path in glob.iglob(place, recursive=True) if os.path.isfile(path))
+        yield from map(_input, paths) if paths else [Left(place, "is a pattern that no file fits")]
     else:
         yield _input(place)
 
