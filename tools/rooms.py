@@ -57,6 +57,8 @@ ROOMS = (
          "files that other programs wrote", "takes"),
     Room("table", "columns records .",
          "files with streams", "rows, on any engine"),
+    Room("report", ". rows moments number tally markup plots sections document",
+         "rows", "one page that shows what they say"),
     Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
          "connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
@@ -81,7 +83,7 @@ ROOMS = (
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style log grid view play providers replay demo inspect record repair watch serve gateway . "
+    Room("cli", "style log grid view play providers replay demo inspect report record repair watch serve gateway . "
          "__main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
