@@ -77,7 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, record, inspect, report, repair, serve, gateway, watch, demo, providers):
+    for command in (
+        replay,
+        record,
+        inspect,
+        report,
+        repair,
+        serve,
+        gateway,
+        watch,
+        demo,
+        providers,
+    ):
         command.add(commands)
     return parser
 

@@ -53,7 +53,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="a file, a folder, a pattern, or a table that streamnorm table made",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--out", metavar="FILE", default=USUAL, help=f"the page; default: {USUAL}; - for stdout"
+        "-o",
+        "--out",
+        metavar="FILE",
+        default=USUAL,
+        help=f"the page; default: {USUAL}; - for stdout",
     )
     parser.add_argument("--title", metavar="T", help="what stands at its top")
     parser.add_argument("--provider", metavar="P", help="whose wire it is; default: as in replay")
@@ -142,7 +146,9 @@ def _check(out: Path, force: bool) -> None:
     from ..report.document import is_report
 
     if out.is_dir() or not out.parent.is_dir():
-        what = "is a folder" if out.is_dir() else f"cannot be written: there is no folder {out.parent}"
+        what = (
+            "is a folder" if out.is_dir() else f"cannot be written: there is no folder {out.parent}"
+        )
         raise UsageError(f"{out} {what}; say a file: -o {USUAL}")
     if out.exists() and not force and not is_report(out):
         raise UsageError(

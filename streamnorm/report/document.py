@@ -18,7 +18,6 @@ from urllib.parse import quote
 from .. import __version__
 from ..text.written import safe_json
 from .markup import Child, Html, h, joined
-from .number import EXAMPLES
 from .plots import address, grouped, linked, plural
 from .sections import AUTO, SECTIONS, said, servers
 from .tally import LISTED, NO_DATE, Summary
@@ -26,7 +25,10 @@ from .tally import LISTED, NO_DATE, Summary
 __all__ = ["in_a_sentence", "is_report", "written"]
 
 # What every report begins with: by this it is told from other files.
-_MARK = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="streamnorm report"'
+_MARK = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="generator" content="streamnorm report"'
+)
 _HERE = Path(__file__).parent / "static"
 _PAGE = Path(__file__).parent.parent / "page" / "static"  # the colours and the type of our page
 MOST_PLACES = 8
@@ -135,11 +137,17 @@ def in_a_sentence(summary: Summary) -> str:
     if not streams:
         return "No streams: there is nothing to count." + also
     providers = len([name for name in summary.values("provider") if name != AUTO])
-    whole, broken = summary.of(call="whole").count, summary.of(call="broken").count
-    calls = f"{plural(whole + broken, 'call')}, {grouped(broken)} broken" if whole + broken else "no calls"
+    whole, broken = summary.of(call="whole").total, summary.of(call="broken").total
+    calls = (
+        f"{plural(whole + broken, 'call')}, {grouped(broken)} broken"
+        if whole + broken
+        else "no calls"
+    )
     odd = sum(1 for one in servers(summary) if one.rank)
     did = f"{plural(odd, 'server')} did something odd" if odd else "no server did anything odd"
-    return f"{plural(streams, 'stream')} from {plural(providers, 'provider')}; {calls}; {did}.{also}"
+    return (
+        f"{plural(streams, 'stream')} from {plural(providers, 'provider')}; {calls}; {did}.{also}"
+    )
 
 
 def _fact(name: str, told: Child) -> Html:
@@ -181,12 +189,10 @@ def _bytes(count: int) -> str:
     >>> _bytes(812), _bytes(5_300_000)
     ('812 bytes', '5.3 MB')
     """
-    size = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        size /= 1000
-        if size < 1000:
-            break
-    return plural(count, "byte") if count < 1000 else f"{size:.1f} {unit}"
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return plural(count, "byte")
 
 
 def _tiles(summary: Summary) -> list[Html]:
@@ -201,7 +207,7 @@ def _tiles(summary: Summary) -> list[Html]:
     every = summary.of()
     streams = every.streams - summary.of(end="unreadable").streams
     first = _tile(grouped(streams), "streams", every.streams, {}, "plain")
-    return [first, *(_tile(grouped(summary.of(**tags).count), word, summary.of(**tags).streams, tags, style)
+    return [first, *(_tile(grouped(summary.of(**tags).total), word, summary.of(**tags).streams, tags, style)
                      for word, tags, style in tiles)]  # fmt: skip
 
 
@@ -210,15 +216,27 @@ def _tile(count: str, word: str, streams: int, tags: dict[str, str], style: str)
     if not streams:
         return h("li", {"class": "tile is-none"}, inner)
     href = address(tags) if tags else "#streams"
-    return h("li", {"class": f"tile tile-{style}"}, h("a", {"href": href, "data-streams": streams}, inner))
+    return h(
+        "li",
+        {"class": f"tile tile-{style}"},
+        h("a", {"href": href, "data-streams": streams}, inner),
+    )
 
 
 # --- the streams ----------------------------------------------------------------------------------
 
 
 def _streams(summary: Summary) -> Html:
-    heads = [("name", "Stream", ""), ("end", "Ended", ""), ("calls", "Calls", "num"), ("odd", "Oddities", "num")]
-    row = [h("th", {"scope": "col", "class": kind or None, "data-by": by}, word) for by, word, kind in heads]
+    heads = [
+        ("name", "Stream", ""),
+        ("end", "Ended", ""),
+        ("calls", "Calls", "num"),
+        ("odd", "Oddities", "num"),
+    ]
+    row = [
+        h("th", {"scope": "col", "class": kind or None, "data-by": by}, word)
+        for by, word, kind in heads
+    ]
     box = {"class": "box", "role": "group", "aria-label": "The streams behind the number"}
     grid = h("table", {"class": "grid list", "id": "list"}, h("caption", {"class": "unseen"}, "Streams"),
              h("thead", None, h("tr", None, row)), h("tbody", None))  # fmt: skip
@@ -229,7 +247,7 @@ def _streams(summary: Summary) -> Html:
         h("h2", {"id": "streams-title", "tabindex": "-1"}, "Streams"),
         h("div", {"class": "filters"}, h("ul", {"id": "filters", "class": "chips"}), search),
         h("p", {"id": "found", "class": "about"}),
-        h("noscript", None, h("p", {"class": "nothing"}, "The list of streams needs JavaScript; all numbers do not.")),
+        h("noscript", None, h("p", {"class": "nothing"}, "The list needs JavaScript; the numbers do not.")),
         h("div", {**box}, grid),
         h("button", {"id": "more", "type": "button", "hidden": True}, "Show more"),
     )  # fmt: skip
@@ -238,11 +256,11 @@ def _streams(summary: Summary) -> Html:
 def _caps(summary: Summary) -> str:
     every, listed = summary.of().streams, len(summary.streams)
     if listed >= every:
-        return f"All {plural(every, 'stream')} that the numbers count can be listed." if every else ""
+        return f"Behind each number all of its streams are listed, {grouped(every)} in all."
     return (
-        f"This page lists {grouped(listed)} of {plural(every, 'stream')}: {grouped(LISTED)} of all, and behind each "
-        f"number at least {summary.examples} of {EXAMPLES} that were kept, or all if there are fewer. "
-        "The numbers themselves count every stream."
+        f"The numbers count all {plural(every, 'stream')}. This page lists {grouped(listed)} of them, a fair "
+        f"sample: at most {grouped(LISTED)} whatever they are, and behind each number {summary.examples}, or all "
+        "if there are fewer."
     )
 
 
@@ -251,7 +269,9 @@ def _data(summary: Summary) -> dict[str, Any]:
     places: dict[str, int] = {}
     streams = []
     for one in summary.streams:
-        tags = [places.setdefault(address({facet: value})[1:], len(places)) for facet, value in one.tags]
+        tags = [
+            places.setdefault(address({facet: value})[1:], len(places)) for facet, value in one.tags
+        ]
         facts = {name: value for name, value in one.facts.items() if value not in (None, 0, {}, "")}
         streams.append({**facts, "tags": tags})
     titles = {address({"provider": name})[1:]: said(name) for name in summary.values("provider")}

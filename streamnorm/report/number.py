@@ -32,7 +32,7 @@ class Spread(NamedTuple):
 class Figure(NamedTuple):
     """A number as it goes out."""
 
-    count: int = 0  # of calls, oddities, tokens …; of streams, if nothing else is counted
+    total: int = 0  # of calls, oddities, tokens …; of streams, if nothing else is counted
     streams: int = 0  # that are behind it
     spread: Spread | None = None
 
@@ -96,5 +96,5 @@ class Number:
         for slot, count in slots:
             left -= count
             if left <= 0:
-                break
-        return float(2 * GROWTH**slot / (GROWTH + 1))
+                return float(2 * GROWTH**slot / (GROWTH + 1))
+        return 0.0

@@ -15,8 +15,19 @@ from .number import Figure
 from .tally import FACETS
 
 __all__ = [
-    "Piece", "ENDS", "address", "bar", "columns", "grouped", "head", "key", "linked", "number", "percent",
-    "plural", "table",
+    "ENDS",
+    "Piece",
+    "address",
+    "bar",
+    "columns",
+    "grouped",
+    "head",
+    "key",
+    "linked",
+    "number",
+    "percent",
+    "plural",
+    "table",
 ]  # fmt: skip
 
 HEIGHT = 14  # of a bar, in pixels
@@ -71,7 +82,7 @@ def address(tags: dict[str, str]) -> str:
 
 def number(figure: Figure, tags: dict[str, str], of: str = "") -> Html:
     """A number that leads to the streams behind it."""
-    return linked(grouped(figure.count), figure, tags, of)
+    return linked(grouped(figure.total), figure, tags, of)
 
 
 def linked(text: Child, figure: Figure, tags: dict[str, str], of: str = "") -> Html:
@@ -85,8 +96,8 @@ def linked(text: Child, figure: Figure, tags: dict[str, str], of: str = "") -> H
 
 def bar(pieces: Sequence[Piece], whole: float) -> Html:
     """One bar of several pieces; as long as it is wide if they sum up to ``whole``."""
-    told = [piece for piece in pieces if piece.figure.count]
-    wide = [max(LEAST, 100 * piece.figure.count / (whole or 1)) for piece in told]
+    told = [piece for piece in pieces if piece.figure.total]
+    wide = [max(LEAST, 100 * piece.figure.total / (whole or 1)) for piece in told]
     fits = min(1.0, 100 / (sum(wide) or 1))
     drawn, at = [], 0.0
     for piece, width in zip(told, wide, strict=True):
@@ -97,24 +108,35 @@ def bar(pieces: Sequence[Piece], whole: float) -> Html:
 
 def columns(pieces: Sequence[Piece]) -> Html:
     """One column for each; the tallest is as tall as there is place."""
-    most = max((piece.figure.count for piece in pieces), default=0) or 1
+    most = max((piece.figure.total for piece in pieces), default=0) or 1
     wide = 100 / (len(pieces) or 1)
-    drawn = [h("line", {"class": "ground", "x1": "0", "x2": "100%", "y1": f"{TALL - 0.5}", "y2": f"{TALL - 0.5}"})]
+    drawn = [_ground()]
     for place, piece in enumerate(pieces):
-        if piece.figure.count:
-            tall = max(2.0, (TALL - 2) * piece.figure.count / most)
+        if piece.figure.total:
+            tall = max(2.0, (TALL - 2) * piece.figure.total / most)
             drawn.append(_piece(piece, place * wide, wide, TALL - tall, tall))
     return _drawing("columns", TALL, drawn)
 
 
+def _ground() -> Html:
+    y = f"{TALL - 0.5}"
+    return h("line", {"class": "ground", "x1": "0", "x2": "100%", "y1": y, "y2": y})
+
+
 def _piece(piece: Piece, x: float, width: float, y: float, height: float) -> Html:
-    title = f"{piece.says}: {grouped(piece.figure.count)}"
-    if piece.figure.streams != piece.figure.count:
+    title = f"{piece.says}: {grouped(piece.figure.total)}"
+    if piece.figure.streams != piece.figure.total:
         title += f", in {plural(piece.figure.streams, 'stream')}"
-    shape = {"class": f"fill-{piece.style}", "x": f"{x:.2f}%", "width": f"{width:.2f}%",
-             "y": f"{y:.1f}", "height": f"{height:.1f}"}  # fmt: skip
-    link = {"href": address(piece.tags), "data-streams": piece.figure.streams, "tabindex": "-1"}
-    return h("a", {**link}, h("rect", {**shape}, h("title", None, title)))
+    shape = h(
+        "rect", {"class": f"fill-{piece.style}", "x": f"{x:.2f}%", "width": f"{width:.2f}%",
+                 "y": f"{y:.1f}", "height": f"{height:.1f}"},
+        h("title", None, title),
+    )  # fmt: skip
+    return h(
+        "a",
+        {"href": address(piece.tags), "data-streams": piece.figure.streams, "tabindex": "-1"},
+        shape,
+    )
 
 
 def _drawing(name: str, height: int, shapes: Iterable[Html]) -> Html:
@@ -145,11 +167,11 @@ def _head(name: str) -> Html:
     return h("th", {"scope": "col", **kind}, name.removesuffix("#"))
 
 
-def table(label: str, heads: Html, rows: Sequence[Html], *, kind: str = "", first: int = 15) -> Html:
+def table(
+    label: str, heads: Html, rows: Sequence[Html], *, kind: str = "", first: int = 15
+) -> Html:
     """A table in a box of its own; of many rows the first are seen at once."""
     return h("div", {"class": "box", "role": "group", "aria-label": label}, h(
         "table", {"class": f"grid {kind}".strip(), "data-first": first},
         h("caption", {"class": "unseen"}, label), heads, h("tbody", None, rows),
     ))  # fmt: skip
-
-

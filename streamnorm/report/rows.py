@@ -24,7 +24,9 @@ __all__ = ["rows_of"]
 # How such files begin, the last one behind its checksum.
 PARQUET, ARROW, DUCKDB = b"PAR1", b"ARROW1\0\0", b"DUCK"
 NO_KINDS = "holds rows of one kind alone: make a table of all kinds for a report"
-NO_DUCKDB = "is a database: make a .parquet, a .jsonl or an .arrow file of the same streams for a report"
+NO_DUCKDB = (
+    "is a database: make a .parquet, a .jsonl or an .arrow file of the same streams for a report"
+)
 BATCH = 1024  # rows
 LONGEST_LINE = 64 * 1024 * 1024  # bytes of a row
 _OF_A_SESSION = {"kind", "session", "input", "outcome"}
@@ -70,7 +72,9 @@ def _of_lines(name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
         except orjson.JSONDecodeError as error:
             raise RecordingError(f"{name}, line {number}: not a row of a table: {error}") from None
         if not isinstance(row, dict):
-            raise RecordingError(f"{name}, line {number}: not a row of a table, but {type(row).__name__}")
+            raise RecordingError(
+                f"{name}, line {number}: not a row of a table, but {type(row).__name__}"
+            )
         yield row
 
 

@@ -12,7 +12,18 @@ from typing import NamedTuple
 from .markup import Child, Html, h
 from .number import ERROR, Figure, Spread
 from .plots import (
-    ENDS, Piece, bar, columns, grouped, head, key, linked, number, percent, plural, table,
+    ENDS,
+    Piece,
+    bar,
+    columns,
+    grouped,
+    head,
+    key,
+    linked,
+    number,
+    percent,
+    plural,
+    table,
 )  # fmt: skip
 from .tally import BANDS, NO_DATE, TIMES, TOKENS, Summary, level_of
 
@@ -59,7 +70,7 @@ def _cell(child: Child, value: float | str | None = None, kind: str = "num") -> 
 
 
 def _figure(figure: Figure, tags: dict[str, str], of: str = "") -> Html:
-    return _cell(number(figure, tags, of), figure.count)
+    return _cell(number(figure, tags, of), figure.total)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -84,7 +95,7 @@ def calls(summary: Summary) -> Html:
 
 
 def _calls_of(summary: Summary, provider: str) -> int:
-    return sum(summary.of(provider=provider, call=end).count for end in summary.values("call"))
+    return sum(summary.of(provider=provider, call=end).total for end in summary.values("call"))
 
 
 def _calls_row(summary: Summary, provider: str, most: int) -> Html:
@@ -104,10 +115,10 @@ def _provider(summary: Summary, provider: str) -> Html:
 def broken(summary: Summary) -> Html:
     """By reason."""
     about = "A call breaks when the wire ends it badly, or when what it says is no call."
-    reasons = sorted(summary.values("broken"), key=lambda reason: -summary.of(broken=reason).count)
+    reasons = sorted(summary.values("broken"), key=lambda reason: -summary.of(broken=reason).total)
     if not reasons:
         return _section("broken", "Why calls broke", about, _nothing("No call is broken."))
-    most = summary.of(broken=reasons[0]).count
+    most = summary.of(broken=reasons[0]).total
     rows = [_reason_row(summary, reason, most) for reason in reasons]
     return _section(
         "broken", "Why calls broke", about,
@@ -133,7 +144,9 @@ def ids(summary: Summary) -> Html:
     )
     rows = [row for provider in _by_streams(summary) if (row := _ids_row(summary, provider))]
     if not rows:
-        return _section("ids", "Where ids come from", about, _nothing("There are no calls, and no ids."))
+        return _section(
+            "ids", "Where ids come from", about, _nothing("There are no calls, and no ids.")
+        )
     heads = head("Provider", "~", *(f"{source.capitalize()}#" for source in SOURCES))
     return _section(
         "ids", "Where ids come from", about, key(*((style, word) for word, style in SOURCES.items())),
@@ -144,7 +157,7 @@ def ids(summary: Summary) -> Html:
 def _ids_row(summary: Summary, provider: str) -> Html | None:
     tags = {source: {"provider": provider, "id": source} for source in SOURCES}
     figures = {source: summary.of(**tags[source]) for source in SOURCES}
-    whole = sum(figure.count for figure in figures.values())
+    whole = sum(figure.total for figure in figures.values())
     if not whole:
         return None
     pieces = [
@@ -171,7 +184,7 @@ def oddities(summary: Summary) -> Html:
     names = summary.values("note")
     if not names:
         return _section("oddities", "Oddities", about, _nothing("Nothing odd was noted."))
-    names.sort(key=lambda name: (list(LEVELS).index(level_of(name)), -summary.of(note=name).count))
+    names.sort(key=lambda name: (list(LEVELS).index(level_of(name)), -summary.of(note=name).total))
     rows = [_base_row(summary, facet, slots)]
     rows += [_oddity_row(summary, name, facet, slots) for name in names]
     heads = head("Oddity", "~" + _span(slots), "How bad", "Times#", "Streams#")
@@ -186,13 +199,21 @@ def oddities(summary: Summary) -> Html:
 def _time(summary: Summary) -> tuple[str, list[str], str]:
     """The facet of time, its slots, and a word for them; without dates, the order of reading."""
     if not summary.days:
-        return "part", summary.parts, "streams in the order in which they were read, as none says when"
+        return (
+            "part",
+            summary.parts,
+            "streams in the order in which they were read, as none says when",
+        )
     slots = summary.days
     if summary.of(when=NO_DATE).streams:
         slots = [*slots, NO_DATE]
     over = f"when streams were recorded, each {summary.unit}, in UTC"
     without = summary.of(when=NO_DATE).streams
-    return "when", slots, over + (f"; {grouped(without)} without a date stand last" if without else "")
+    return (
+        "when",
+        slots,
+        over + (f"; {grouped(without)} without a date stand last" if without else ""),
+    )
 
 
 def _span(slots: Sequence[str]) -> str:
@@ -209,7 +230,8 @@ def _base_row(summary: Summary, facet: str, slots: Sequence[str]) -> Html:
     ]  # fmt: skip
     every = summary.of()
     return _row(
-        h("span", {"class": "base"}, "all that was read, to compare"), _plot(columns(pieces)), _cell("", "", "level"),
+        h("span", {"class": "base"}, "all that was read, to compare"), _plot(columns(pieces)),
+        _cell("", "", "level"),
         _cell("", 0), _cell(linked(grouped(every.streams), every, {}), every.streams),
     )  # fmt: skip
 
@@ -267,7 +289,9 @@ def times(summary: Summary) -> Html:
         about.append(".")
     groups = [(name, _timed(summary, name)) for name in TIMES]
     if not any(providers for _, providers in groups):
-        return _section("times", "Time to first", about, _nothing("No stream says when its bytes came."))
+        return _section(
+            "times", "Time to first", about, _nothing("No stream says when its bytes came.")
+        )
     bands = ENDS.join((BANDS[0][1], BANDS[-1][1]))
     heads = head("Provider", "~" + bands, "Half within#", "90 %#", "99 %#", "Longest#", "Streams#")
     tables = [
@@ -327,10 +351,15 @@ def tokens(summary: Summary) -> Html:
         "the answer, where the provider counts so. ",
     ]
     if none.streams:
-        about += [linked(f"{plural(none.streams, 'stream')} say none", none, {"tokens": "none"}), "."]
+        about += [
+            linked(f"{plural(none.streams, 'stream')} say none", none, {"tokens": "none"}),
+            ".",
+        ]
     models = sorted(_models(summary), key=lambda row: -row.total)
     if not models:
-        return _section("tokens", "Tokens", about, _nothing("No stream says how many tokens it took."))
+        return _section(
+            "tokens", "Tokens", about, _nothing("No stream says how many tokens it took.")
+        )
     most = models[0].total
     heads = head("Provider and model", "~", "In#", "Cached#", "Out#", "Reasoning#")
     rows = [_token_row(model, most) for model in models]
@@ -348,7 +377,7 @@ class _Model(NamedTuple):
 
     @property
     def total(self) -> int:
-        return sum(self.figures[name].count for name in ("input", "output"))
+        return sum(self.figures[name].total for name in ("input", "output"))
 
     def tags(self, name: str) -> dict[str, str]:
         return {"provider": self.provider, "model": self.model, "tokens": name}
@@ -368,12 +397,15 @@ def _models(summary: Summary) -> Iterator[_Model]:
 def _token_row(row: _Model, most: int) -> Html:
     named = f"{said(row.provider)}, {row.model}"
     pieces = []
-    for part, whole, styles in (("cached", "input", ("cached", "in")), ("reasoning", "output", ("reasoning", "out"))):
-        inside = min(row.figures[part].count, row.figures[whole].count)
-        rest = row.figures[whole].count - inside
-        pieces.append(Piece(row.figures[part]._replace(count=inside), row.tags(part), styles[0],
+    for part, whole, styles in (
+        ("cached", "input", ("cached", "in")),
+        ("reasoning", "output", ("reasoning", "out")),
+    ):
+        inside = min(row.figures[part].total, row.figures[whole].total)
+        rest = row.figures[whole].total - inside
+        pieces.append(Piece(row.figures[part]._replace(total=inside), row.tags(part), styles[0],
                             f"{named}, tokens {TOKEN_NAMES[part]}"))  # fmt: skip
-        pieces.append(Piece(row.figures[whole]._replace(count=rest), row.tags(whole), styles[1],
+        pieces.append(Piece(row.figures[whole]._replace(total=rest), row.tags(whole), styles[1],
                             f"{named}, other tokens {TOKEN_NAMES[whole]}"))  # fmt: skip
     return _row(
         [h("span", {"class": "model"}, row.model), h("small", None, said(row.provider))], _plot(bar(pieces, most)),
@@ -406,7 +438,11 @@ def endings(summary: Summary) -> Html:
 def _ending_row(figure: Figure, tags: dict[str, str], most: int) -> Html:
     style, word = ("good", "finished") if tags["end"] == "finish" else ("bad", tags["end"])
     piece = Piece(figure, tags, style, f"{word}, {tags['reason']}")
-    return _row([tags["reason"], h("span", {"class": "unseen"}, f", {word}")], _plot(bar([piece], most)), _figure(figure, tags))
+    return _row(
+        [tags["reason"], h("span", {"class": "unseen"}, f", {word}")],
+        _plot(bar([piece], most)),
+        _figure(figure, tags),
+    )
 
 
 # --- servers --------------------------------------------------------------------------------------
@@ -435,7 +471,9 @@ def _server(summary: Summary, name: str, lines: list[tuple[int, int, Html]]) -> 
     wrong = summary.of(server=name, wrong="any")
     rank = BROKEN if is_broken else "odd" if wrong.streams else ""
     ordered = sorted(lines, key=lambda line: (line[0], -line[1], line[2]))
-    return Server(name, rank, summary.of(server=name).streams, wrong, [html for _, _, html in ordered])
+    return Server(
+        name, rank, summary.of(server=name).streams, wrong, [html for _, _, html in ordered]
+    )
 
 
 def _wrongs(summary: Summary) -> dict[str, list[tuple[int, int, Html]]]:
@@ -446,7 +484,7 @@ def _wrongs(summary: Summary) -> dict[str, list[tuple[int, int, Html]]]:
         tell = _TOLD.get(tuple(facet for facet, _ in key_))
         line = tell(summary, figure, tags) if tell else None
         if line is not None:
-            found.setdefault(tags["server"], []).append((line[0], figure.count, line[1]))
+            found.setdefault(tags["server"], []).append((line[0], figure.total, line[1]))
     return found
 
 
@@ -461,14 +499,14 @@ def _told_ending(summary: Summary, figure: Figure, tags: dict[str, str]) -> _Lin
 
 
 def _told_broken(summary: Summary, figure: Figure, tags: dict[str, str]) -> _Line:
-    words = f"{plural(figure.count, 'call')} broken: {tags['broken']}"
+    words = f"{plural(figure.total, 'call')} broken: {tags['broken']}"
     return 1, h("li", {"class": "is-bad"}, linked(words, figure, tags))
 
 
 def _told_ids(summary: Summary, figure: Figure, tags: dict[str, str]) -> _Line:
     if tags["id"] != "synthetic":
         return None
-    words = f"{plural(figure.count, 'call')} without an id: synthetic"
+    words = f"{plural(figure.total, 'call')} without an id: synthetic"
     return 2, h("li", {"class": "is-mint"}, linked(words, figure, tags))
 
 
@@ -476,7 +514,7 @@ def _told_note(summary: Summary, figure: Figure, tags: dict[str, str]) -> _Line:
     name, level = tags["note"], level_of(tags["note"])
     if level == "debug" or name == "call.id_synthetic":  # nothing is wrong; said above
         return None
-    told = [linked([h("code", None, name), f" × {grouped(figure.count)}"], figure, tags),
+    told = [linked([h("code", None, name), f" × {grouped(figure.total)}"], figure, tags),
             h("small", None, summary.noted.get(name, ""))]  # fmt: skip
     return list(LEVELS).index(level) + 3, h("li", {"class": f"is-{LEVELS[level]}"}, told)
 
@@ -497,7 +535,9 @@ def what_is_wrong(summary: Summary) -> Html:
     )
     found = servers(summary)
     if not found:
-        return _section("servers", "What is wrong with each server", about, _nothing("No server was seen."))
+        return _section(
+            "servers", "What is wrong with each server", about, _nothing("No server was seen.")
+        )
     heads = head("Server", "State", "Streams#", "Affected#", "What is wrong")
     rows = [_server_row(summary, one) for one in found]
     return _section(
@@ -513,7 +553,8 @@ def _server_row(summary: Summary, one: Server) -> Html:
     affected = [linked(grouped(one.wrong.streams), one.wrong, {**tags, "wrong": "any"}),
                 h("small", None, percent(one.wrong.streams, one.streams))]  # fmt: skip
     return _row(
-        linked(said(one.name), summary.of(**tags), tags), _cell(_badge(style, word), list(RANKS).index(one.rank), "level"),
+        linked(said(one.name), summary.of(**tags), tags),
+        _cell(_badge(style, word), list(RANKS).index(one.rank), "level"),
         _figure(summary.of(**tags), tags), _cell(affected, share), _cell(_lines(one.lines), None, "wrongs"),
     )  # fmt: skip
 
@@ -546,7 +587,9 @@ def unreadable(summary: Summary) -> Html | None:
                           " held no stream that could be read."]  # fmt: skip
     if len(listed) < figure.streams:
         about.append(f" {grouped(len(listed))} of them are listed.")
-    rows = [_row(h("code", None, one["name"]), _cell(one["detail"] or "", None, "")) for one in listed]
+    rows = [
+        _row(h("code", None, one["name"]), _cell(one["detail"] or "", None, "")) for one in listed
+    ]
     return _section(
         "unreadable", "What could not be read", about,
         table("What could not be read", head("File", "Why"), rows, kind="unread", first=10),

@@ -249,7 +249,7 @@ class Tally:
 
     def _tags(self, stream: _Stream) -> list[tuple[str, str]]:
         """Under the names under which they were counted at last."""
-        tags = {}
+        tags: dict[tuple[str, str], None] = {}
         for facet, counted in stream.facets.items():
             for value in counted:
                 tags[self._tag(facet, self._admitted(facet, value))] = None
