@@ -57,8 +57,6 @@ ROOMS = (
          "files that other programs wrote", "takes"),
     Room("table", "columns records .",
          "files with streams", "rows, on any engine"),
-    Room("report", ". rows moments number tally markup plots sections document",
-         "rows", "one page that shows what they say"),
     Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
          "connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
@@ -78,6 +76,8 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
+    Room("report", ". rows moments number tally markup plots sections document",
+         "rows", "one page that shows what they say"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
