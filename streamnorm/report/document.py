@@ -35,7 +35,7 @@ MOST_PLACES = 8
 
 
 def written(summary: Summary, *, title: str, places: Sequence[str] = (), made: str = "") -> str:
-    """The page."""
+    """The page. ``made``: when."""
     style = _read(_PAGE / "base.css") + _read(_HERE / "report.css")
     theme, script = _read(_PAGE / "theme.js"), _read(_HERE / "report.js")
     data = safe_json(_data(summary)).decode()
@@ -215,12 +215,8 @@ def _tile(count: str, word: str, streams: int, tags: dict[str, str], style: str)
     inner = [h("b", None, count), h("span", None, word)]
     if not streams:
         return h("li", {"class": "tile is-none"}, inner)
-    href = address(tags) if tags else "#streams"
-    return h(
-        "li",
-        {"class": f"tile tile-{style}"},
-        h("a", {"href": href, "data-streams": streams}, inner),
-    )
+    told = h("a", {"href": address(tags), "data-streams": streams}, inner)
+    return h("li", {"class": f"tile tile-{style}"}, told)
 
 
 # --- the streams ----------------------------------------------------------------------------------

@@ -77,7 +77,8 @@ def address(tags: dict[str, str]) -> str:
     >>> address({"call": "broken", "provider": "a&b"})
     '#provider=a%26b&call=broken'
     """
-    return "#" + "&".join(f"{one}={quote(tags[one], safe='')}" for one in FACETS if one in tags)
+    told = "&".join(f"{one}={quote(tags[one], safe='')}" for one in FACETS if one in tags)
+    return f"#{told}" if told else "#streams"
 
 
 def number(figure: Figure, tags: dict[str, str], of: str = "") -> Html:

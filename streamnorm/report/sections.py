@@ -281,7 +281,7 @@ def times(summary: Summary) -> Html:
     none, streams = summary.of(timed="none").streams, _streams(summary)
     about: list[Child] = [
         "Seconds from the start of the recording, for streams that say when their bytes came. "
-        f"Percentiles are right to {100 * ERROR:.0f} %. ",
+        f"Within how much time so many of them were there, right to {100 * ERROR:.0f} %. ",
     ]
     if none:
         about.append(linked(f"{grouped(none)} of {plural(streams, 'stream')} say no times",
@@ -293,7 +293,7 @@ def times(summary: Summary) -> Html:
             "times", "Time to first", about, _nothing("No stream says when its bytes came.")
         )
     bands = ENDS.join((BANDS[0][1], BANDS[-1][1]))
-    heads = head("Provider", "~" + bands, "Half within#", "90 %#", "99 %#", "Longest#", "Streams#")
+    heads = head("Provider", "~" + bands, "50 %#", "90 %#", "99 %#", "Longest#", "Streams#")
     tables = [
         [h("h3", None, f"To the {TIME_NAMES[name]}"),
          table(f"Seconds to the {TIME_NAMES[name]}, by provider", heads,

@@ -160,36 +160,36 @@ class Tally:
         self._count += 1
         self._sums.update(stream.sums)
         self._widen(stream)
-        facets = {
-            facet: [(self._admitted(facet, value), count) for value, count in counted.items()]
-            for facet, counted in stream.facets.items()
-        }
+        facets = {facet: self._tagged(facet, stream) for facet in stream.facets}
         for names in _NUMBERS:
             self._count_in(names, facets, stream)
         self._count_times(facets, stream)
         self._prune(2)  # seldom, as it looks at all numbers
 
-    def _count_in(
-        self, names: tuple[str, ...], facets: dict[str, list[tuple[Any, int]]], stream: _Stream
-    ) -> None:
-        if not all(name in facets for name in names):
-            return
-        found: dict[tuple[tuple[str, Any], ...], int] = {}
-        for values in product(*(facets[name] for name in names)):
-            key = tuple((name, value) for name, (value, _) in zip(names, values, strict=True))
-            count = 1
-            for _, times in values:
-                count *= times
-            found[key] = found.get(key, 0) + count  # two names may count as others
-        most = LISTED if not names else EXAMPLES
-        for key, count in found.items():
-            self._number(key).add(count, stream.entry, most)
+    def _tagged(self, facet: str, stream: _Stream) -> list[tuple[tuple[str, Any], int]]:
+        """The tags of a facet, and how often each."""
+        tags: dict[Any, int] = {}
+        for value, count in stream.facets[facet].items():
+            admitted = self._admitted(facet, value)
+            tags[admitted] = tags.get(admitted, 0) + count  # two may count as others
+        return [((facet, value), count) for value, count in tags.items()]
 
-    def _count_times(self, facets: dict[str, list[tuple[Any, int]]], stream: _Stream) -> None:
+    def _count_in(self, names: tuple[str, ...], facets: _Facets, stream: _Stream) -> None:
+        if not all(map(facets.__contains__, names)):
+            return
+        most = LISTED if not names else EXAMPLES
+        for tags in product(*(facets[name] for name in names)):
+            count = 1
+            for _, times in tags:
+                count *= times
+            self._number(tuple(tag for tag, _ in tags)).add(count, stream.entry, most)
+
+    def _count_times(self, facets: _Facets, stream: _Stream) -> None:
         for name, seconds in stream.times.items():
-            self._number((("timed", name),)).time(seconds)
+            timed = ("timed", name)
+            self._number((timed,)).time(seconds)
             for provider, _ in facets.get("provider", ()):
-                self._number((("provider", provider), ("timed", name))).time(seconds)
+                self._number((provider, timed)).time(seconds)
 
     def _number(self, key: tuple[tuple[str, Any], ...]) -> Number:
         number = self._numbers.get(key)
@@ -265,6 +265,9 @@ class Tally:
         first = number * self._part_size + 1
         last = min(first + self._part_size - 1, max(first, self._count))
         return f"{first}" if first == last else f"{first} to {last}"
+
+
+_Facets = dict[str, list[tuple[tuple[str, Any], int]]]
 
 
 class _Roster:

@@ -68,7 +68,11 @@
     } catch { return ""; } // half a character, which is in no tag
   };
   const written = ([name, value]) => `${name}=${encoded(value)}`;
-  const address = (tags, find) => "#" + [...tags.map(written), ...(find ? [`${FIND}=${encoded(find)}`] : [])].join("&");
+  /** What names these streams; an address without tags names all. */
+  function address(tags, find) {
+    const told = [...tags.map(written), ...(find ? [`${FIND}=${encoded(find)}`] : [])].join("&");
+    return told ? `#${told}` : "#streams";
+  }
 
   function matching() {
     const wanted = state.tags.map((tag) => numbers.get(written(tag)));
@@ -102,7 +106,7 @@
     byId("found").textContent = said;
     byId("status").textContent = said;
     chips();
-    if (byId("find").value !== state.find) byId("find").value = state.find;
+    if (byId("find").value.trim() !== state.find) byId("find").value = state.find;
     for (const head of document.querySelectorAll("th[data-by]")) sorted(head, head.dataset.by === state.by ? state.down : null);
     mark();
   }
@@ -120,8 +124,6 @@
     const all = state.tags.map((tag, at) => h("li", {}, h("a", {
       class: "chip-off", href: address(state.tags.filter((_, other) => other !== at), state.find), "aria-label": `Remove ${NAMES[tag[0]] ?? tag[0]}: ${value(tag)}`,
     }, h("span", {}, `${NAMES[tag[0]] ?? tag[0]}: `), h("b", {}, value(tag)), h("span", { "aria-hidden": "true" }, " ×"))));
-    // Without tags the address would name no list; this one does.
-    for (const link of all) if (link.firstChild.getAttribute("href") === "#") link.firstChild.setAttribute("href", "#streams");
     if (all.length) all.push(h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => history.back() }, "Back")));
     byId("filters").replaceChildren(...all);
   }
@@ -274,12 +276,10 @@
 
   byId("find").addEventListener("input", (event) => {
     const find = event.target.value.trim();
-    const hash = address(state.tags, find);
-    history.replaceState(null, "", hash === "#" ? "#streams" : hash);
+    history.replaceState(null, "", address(state.tags, find));
     state.find = find;
     state.shown = AT_ONCE;
     show();
-    if (event.target.value.trim() === find && state.find === find) event.target.dataset.kept = find;
   });
 
   document.addEventListener("keydown", (event) => {
