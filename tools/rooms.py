@@ -41,7 +41,7 @@ ROOMS = (
     Room("core", ". cursor mint marks copies calls mend stencil even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas fields pairs mending steps teller encoder extra declare plan envelope "
-         "socket server messages kept repair",
+         "socket server plain messages kept repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
