@@ -36,12 +36,12 @@ ROOMS = (
          "characters", "exact values, canonical forms, safe text"),
     Room("", "events errors limits notes tools options fold conversation",
          "", "the values that users hold"),
-    Room("framing", ". sse json_array lines aws borders",
+    Room("framing", ". sse json_array lines aws borders inflate",
          "bytes in any chunking", "frames"),
     Room("core", ". cursor mint marks copies calls mend stencil even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas fields pairs mending steps teller encoder extra declare plan envelope "
-         "socket server messages kept repair",
+         "socket server plain messages kept repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
@@ -57,8 +57,8 @@ ROOMS = (
          "files that other programs wrote", "takes"),
     Room("table", "columns records .",
          "files with streams", "rows, on any engine"),
-    Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
-         "connect replay transport messages session",
+    Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
+         "broadcast stream connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("", "sessions",
          "", "the public names of sessions"),
