@@ -203,14 +203,17 @@ class _Producer:
 
     async def _kept(self, keep: Callable[[], Awaitable[Any]]) -> Any:
         """What is to be kept, once the log is there for it."""
-        until = anyio.current_time() + PATIENCE
+        since = anyio.current_time()
+        is_told = False
         while True:
             try:
                 return await keep()
-            except LogUnavailable:
-                if self._leaving or anyio.current_time() >= until:
+            except LogUnavailable as error:
+                if self._leaving or anyio.current_time() - since >= PATIENCE:
                     raise
-                log_of_ui.warning("an answer waits for its log", exc_info=True)
+                if not is_told:
+                    log_of_ui.warning("a chat answer waits for its log: %s", error)
+                    is_told = True
             await anyio.sleep(PAUSE)
 
     async def _beat(self) -> None:

@@ -16,8 +16,9 @@ keys, and a Sentinel, as what follows a failover may not have what was acknowled
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from .base import (
     Entry,
     EventLog,
     Gone,
+    LogError,
     LogUnavailable,
     Page,
     State,
@@ -45,14 +47,17 @@ with suppress(ImportError):  # an extra, asked for when a log is made
     from redis.asyncio.retry import Retry
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import ConnectionError as RedisConnectionError
-    from redis.exceptions import RedisError, ResponseError, TimeoutError
+    from redis.exceptions import NoScriptError, RedisError, ResponseError, TimeoutError
 
 __all__ = ["RedisLog"]
 
 PATIENCE = 1.5  # seconds for one request: whoever asks for a new chat is told within two
 RETRIES, LONGEST_PAUSE = 1000, 0.25  # as often as there is time
 BACK = 5.0  # seconds after the last failure in which producers may not have said yet that they live
-CONNECTIONS = 32
+CARRIERS, MOST = (
+    3,
+    256,
+)  # connections that carry requests, and requests that one of them carries at once
 TOO_OLD = (6, 2)
 
 # KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
@@ -134,6 +139,9 @@ return 1
 """
 
 
+SCRIPTS = {s: hashlib.sha1(s.encode()).hexdigest() for s in (CREATE, APPEND, LOOK, VIEWS, STOP)}
+
+
 class RedisLog(EventLog):
     """An ``EventLog`` in Redis 6.2 or later, with the append-only file on.
 
@@ -159,22 +167,18 @@ class RedisLog(EventLog):
     ) -> None:
         super().__init__()
         self.lease, self.poll = lease, poll
-        self._patience = patience
         self._back = 0.0  # until when it counts as having been away
         self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
         self._allow_loss = allow_loss
         needs("redis", "RedisLog", extra="redis")
         retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
-        # A pool that lets one wait for a connection: many streams share a few.
         pool: Any = BlockingConnectionPool.from_url(
-            url, max_connections=CONNECTIONS, timeout=None,
+            url, max_connections=CARRIERS + 1, timeout=None,  # one for the ears
             retry=retry, retry_on_error=[RedisConnectionError, TimeoutError],
         )  # fmt: skip
         self._redis: Any = Redis.from_pool(pool)
-        scripts = (CREATE, APPEND, LOOK, VIEWS, STOP)
-        self._scripts = {script: self._redis.register_script(script) for script in scripts}
+        self._ask = _Carriers(self._redis, patience, self._check, self._missed).ask
         self._checked = False
-        self._check_turn: anyio.Lock | None = None
         self._ears = _Ears(self._redis, prefix, self._ring, self._missed)
 
     async def aclose(self) -> None:
@@ -184,24 +188,17 @@ class RedisLog(EventLog):
 
     async def check(self) -> None:
         """Refuse a Redis that would lose what it acknowledged; done before the first use."""
-        if not self._checked:
-            async with self._answering():
-                await self._check()
+        await self._ask("PING")
 
     async def _check(self) -> None:
-        if self._check_turn is None:
-            self._check_turn = anyio.Lock()
-        async with self._check_turn:
-            if self._checked:
-                return
-            info = await self._redis.info()
-            if (why := _unfit(info)) is not None:
-                raise LogUnavailable(why)
-            if not self._allow_loss and (why := _losses(info)):
-                raise LogUnavailable(
-                    f"{why}, or pass allow_loss=True to accept that streams get lost"
-                )
-            self._checked = True
+        if self._checked:
+            return
+        info = await self._redis.info()
+        if (why := _unfit(info)) is not None:
+            raise LogUnavailable(why)
+        if not self._allow_loss and (why := _losses(info)):
+            raise LogUnavailable(f"{why}, or pass allow_loss=True to accept that streams get lost")
+        self._checked = True
 
     async def stop(self, stream: str, *, owner: str) -> None:
         if not is_writable(stream, owner):
@@ -218,9 +215,7 @@ class RedisLog(EventLog):
             raise Busy(running.decode())
 
     async def streams(self, *, owner: str, chat: str) -> list[str]:
-        async with self._answering():
-            await self._check()
-            found = await self._redis.lrange(self._chat_key(owner, chat), 0, -1)
+        found = await self._ask("LRANGE", self._chat_key(owner, chat), 0, -1)
         return [stream.decode() for stream in found]
 
     async def _append(
@@ -265,29 +260,120 @@ class RedisLog(EventLog):
         return f"{self._prefix}:chat:{name.hexdigest()}"
 
     async def _script(self, script: str, keys: list[str], args: list[Any]) -> Any:
-        async with self._answering():
-            await self._check()
-            return await self._scripts[script](keys, args)
-
-    @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[None]:
-        """One request: it ends in time, and what goes wrong is told in our words."""
-        try:
-            with anyio.fail_after(self._patience):
-                yield
-        except ResponseError as error:
-            if str(error).startswith("GONE"):
-                raise Gone from None
-            if str(error).startswith("CONFLICT"):
-                raise Conflict(f"a number was told twice, differently: {error}") from None
-            raise LogUnavailable(f"Redis refused: {error}") from error
-        except (RedisError, OSError) as error:  # a time that is up among them
-            self._missed()
-            why = str(error) or f"nothing within {self._patience:g} s"
-            raise LogUnavailable(f"Redis does not answer: {why}") from error
+        return await self._ask("EVALSHA", SCRIPTS[script], len(keys), *keys, *args)
 
     def _missed(self) -> None:
         self._back = anyio.current_time() + BACK
+
+
+class _Request:
+    """A command, and what came of it."""
+
+    def __init__(self, command: tuple[Any, ...]) -> None:
+        self.command = command
+        self.done = anyio.Event()
+        self.value: Any = None
+        self.error: LogError | None = None
+
+    def answer(self, said: Any) -> None:
+        """What Redis said, which may be an error."""
+        if isinstance(said, ResponseError):
+            self.refuse(_ours(said))
+        elif not self.done.is_set():
+            self.value = said
+            self.done.set()
+
+    def refuse(self, error: LogError) -> None:
+        """There is no answer."""
+        if not self.done.is_set():
+            self.error = error
+            self.done.set()
+
+
+class _Carriers:
+    """Requests come in one by one; they go to Redis together, all that wait at a time.
+
+    So many streams need few connections and few calls of the system, and one that nobody answers is
+    found out once for all who wait. A request is carried to its end, whoever asked for it.
+    """
+
+    def __init__(
+        self,
+        redis: Any,
+        patience: float,
+        check: Callable[[], Awaitable[None]],
+        missed: Callable[[], None],
+    ) -> None:
+        self._redis, self._patience, self._check, self._missed = redis, patience, check, missed
+        self._waiting: deque[_Request] = deque()
+        self._running = 0
+
+    async def ask(self, *command: Any) -> Any:
+        """What Redis answers to this."""
+        request = _Request(command)
+        self._waiting.append(request)
+        if self._running < CARRIERS:
+            self._running += 1
+            spawn(self._run)
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error.with_traceback(None)
+        return request.value
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+                await self._carry(batch)
+        finally:
+            self._running -= 1
+
+    async def _carry(self, batch: list[_Request]) -> None:
+        error: LogError = LogUnavailable("the event loop ends")
+        try:
+            with anyio.fail_after(self._patience):
+                await self._check()
+                await self._answer(batch)
+        except LogError as unfit:
+            error = unfit
+        except ResponseError as refused:
+            error = _ours(refused)
+        except (RedisError, OSError) as missed:  # a time that is up among them
+            why = str(missed) or f"nothing within {self._patience:g} s"
+            error = LogUnavailable(f"Redis does not answer: {why}")
+            self._missed()
+            batch += self._waiting
+            self._waiting.clear()
+        finally:
+            for request in batch:
+                request.refuse(error)
+
+    async def _answer(self, batch: list[_Request]) -> None:
+        said = await self._said(batch)
+        if any(isinstance(answer, NoScriptError) for answer in said):  # it was started anew
+            for script in SCRIPTS:
+                await self._redis.script_load(script)
+            again = [n for n, answer in enumerate(said) if isinstance(answer, NoScriptError)]
+            for n, answer in zip(again, await self._said([batch[n] for n in again]), strict=True):
+                said[n] = answer
+        for request, answer in zip(batch, said, strict=True):
+            request.answer(answer)
+
+    async def _said(self, batch: list[_Request]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for request in batch:
+                pipe.execute_command(*request.command)
+            said: list[Any] = await pipe.execute(raise_on_error=False)
+        return said
+
+
+def _ours(error: ResponseError) -> LogError:
+    said = str(error)
+    if said.startswith("GONE"):
+        return Gone()
+    if said.startswith("CONFLICT"):
+        return Conflict(f"a number was told twice, differently: {said}")
+    return LogUnavailable(f"Redis refused: {said}")
 
 
 class _Ears:
