@@ -34,7 +34,7 @@ class Room(NamedTuple):
 ROOMS = (
     Room("text", ". written media balance exact canonical halves shown",
          "characters", "exact values, canonical forms, safe text"),
-    Room("", "events errors limits notes tools options fold conversation",
+    Room("", "events errors limits notes private tools options fold conversation",
          "", "the values that users hold"),
     Room("framing", ". sse json_array lines aws borders inflate",
          "bytes in any chunking", "frames"),
