@@ -15,7 +15,8 @@ ALL    := $(VENV)/.all.stamp
 RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-all check format docs golden takes bench bench-check prove mutate everything clean
+.PHONY: help demo page test test-all check format docs golden takes bench bench-check prove sabotage mutate battery \
+	lowest release-check everything clean
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -87,6 +88,11 @@ bench-check: $(DEV) ## name what became slower than in bench/results.json by mor
 prove: $(DEV) ## damage streams in a million ways and look for one call that was never made
 	@echo "==> damaging streams (ARGS='--mutants N' for fewer)"
 	@$(BIN)/python -m tests.proof.run --mutants 1000000 $(ARGS)
+
+sabotage: $(DEV) ## take the protection of each promise away: a test of it must turn red
+	@echo "==> taking protections away (about ten minutes; ARGS='B4 H2' for some)"
+	@$(BIN)/python -m tests.sabotage.run $(ARGS)
+	@$(BIN)/python -m tools.promises
 
 mutate: $(DEV) ## remove the guards of the code one by one: a test must notice each
 	@echo "==> removing guards (an hour or two; it goes on where it was stopped; ARGS='--file core/calls.py')"
