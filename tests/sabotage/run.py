@@ -32,7 +32,7 @@ from tests.promises import results
 from tests.promises.rows import PROMISES
 from tests.sabotage.rows import PATCHES, Patch
 
-__all__ = ["Verdict", "copy_of_the_tree", "main", "tests_of", "tried"]
+__all__ = ["Verdict", "asked_of", "copy_of_the_tree", "main", "tried"]
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("streamnorm", "tests", "recordings", "tools", "bench", "docs", "examples")
@@ -95,7 +95,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def tests_of(patch: Patch) -> list[str]:
+def asked_of(patch: Patch) -> list[str]:
     """Those that are asked."""
     return patch.tests.split() or _NODES[patch.promise]
 
@@ -155,7 +155,7 @@ def tried(tree: Path, patch: Patch, run: Callable[..., tuple[int, str]] | None =
     before = file.read_bytes()
     try:
         file.write_text(patched(before.decode(), patch))
-        code, told = (run or _run)(tree, tests_of(patch))
+        code, told = (run or _run)(tree, asked_of(patch))
     finally:
         file.write_bytes(before)
     reds = _RED.findall(told)
@@ -177,7 +177,7 @@ def patched(text: str, patch: Patch) -> str:
 
 def _failing(patches: Sequence[Patch]) -> list[str]:
     """The tests that fail on the tree as it is."""
-    nodes = sorted({node for patch in patches for node in tests_of(patch)})
+    nodes = sorted({node for patch in patches for node in asked_of(patch)})
     with copy_of_the_tree() as tree:
         code, told = _run(tree, nodes, stop=False, seconds=6 * SECONDS)
     return [] if code == 0 else _RED.findall(told) or [told[-2000:]]

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ALL, ROOT
 from tests.promises.rows import PROMISES
 from tests.sabotage.rows import PATCHES, Patch
-from tests.sabotage.run import copy_of_the_tree, main, patched, tests_of, tried
+from tests.sabotage.run import asked_of, copy_of_the_tree, main, patched, tried
 
 NODES = {promise.id: promise.nodes for promise in PROMISES}
 over_patches = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
@@ -36,7 +36,7 @@ def test_a_patch_changes_its_file_and_leaves_it_python(patch: Patch):
 
 @over_patches
 def test_a_patch_asks_tests_of_its_promise(patch: Patch):
-    assert set(tests_of(patch)) <= set(NODES[patch.promise])
+    assert set(asked_of(patch)) <= set(NODES[patch.promise])
 
 
 # --- the tool ---------------------------------------------------------------------------------------
@@ -97,4 +97,4 @@ SAMPLE = {"F4", "F5", "H2", "H3", "H4", "B4", "I2"} if ALL else {"C5"}
 def test_without_its_protection_a_test_turns_red(patch: Patch):
     with copy_of_the_tree() as tree:
         verdict = tried(tree, patch)
-    assert verdict.by in tests_of(patch), verdict.why
+    assert verdict.by in asked_of(patch), verdict.why
