@@ -18,10 +18,11 @@ from ..captures import Found, Left, streams_of
 from ..errors import StreamnormError
 from ..events import ToolCall
 from ..survey import CallFacts, ResultFacts, Survey, survey, utf8_size
+from ..takes.format import Take
 from ..text.canonical import sealed
 from ..text.written import json_text
 
-__all__ = ["Record", "records"]
+__all__ = ["Record", "records", "records_of_take", "unreadable"]
 
 Record = dict[str, Any]
 
@@ -36,16 +37,27 @@ def records(name: str, data: bytes, *, provider: str | None = None) -> Iterator[
     for found in streams_of(data, name=name):
         if isinstance(found, Left):
             yield unreadable(name, found.name, found.why, size=len(data))
-            continue
-        try:
-            facts = survey(found.take, provider)
-        except StreamnormError as error:
-            yield unreadable(name, found.name, str(error), size=len(data))
-            continue
-        yield _session(name, found, facts)
-        yield from (_call(found.name, call) for call in facts.calls)
-        yield from (_result(found.name, result) for result in facts.results)
-        yield from (_note(found.name, note, count) for note, count in facts.notes.items())
+        else:
+            yield from _of(name, found, provider, len(data))
+
+
+def records_of_take(name: str, take: Take, *, provider: str | None = None) -> Iterator[Record]:
+    """The rows of one take."""
+    yield from _of(
+        name, Found(name, "take", take), provider, sum(len(chunk) for _, chunk in take.chunks)
+    )
+
+
+def _of(file: str, found: Found, provider: str | None, size: int) -> Iterator[Record]:
+    try:
+        facts = survey(found.take, provider)
+    except StreamnormError as error:
+        yield unreadable(file, found.name, str(error), size=size)
+        return
+    yield _session(file, found, facts)
+    yield from (_call(found.name, call) for call in facts.calls)
+    yield from (_result(found.name, result) for result in facts.results)
+    yield from (_note(found.name, note, count) for note, count in facts.notes.items())
 
 
 def unreadable(file: str, session: str, why: str, *, size: int | None = None) -> Record:
