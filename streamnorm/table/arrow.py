@@ -7,16 +7,18 @@ its escape, ``\\ud83d``, which in JSON means the same), and a number that fits n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ..captures import Left
+from ..captures import Found
 from ..errors import needs
 from ..providers import provider_row
+from ..takes.format import Take
 from .batches import File, files_in
-from .columns import COLUMNS, KIND, SESSION, UNION
-from .records import Record, records, records_of_take, unreadable
+from .columns import COLUMNS, KIND, KINDS, SESSION, UNION
+from .records import Record, records, records_of, unreadable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,26 +36,32 @@ def rows(batch: Any, *, provider: str | None = None) -> pyarrow.Table:
     needs("pyarrow", "a table", extra="table")
     if provider is not None:
         provider_row(provider)  # a wrong name is no fault of a file
-    found = [
-        tuple((_EMPTY | row).values()) for file in files_in(batch) for row in _of(file, provider)
-    ]
+    found: list[tuple[Any, ...]] = []
+    for file in files_in(batch):
+        for row in _of(file, provider):
+            found.append(_PLACES[row["kind"]]((*row.values(), None)))
     return _table(found)
 
 
-def _of(file: File, provider: str | None) -> Iterator[Record]:
+def _of(file: File, provider: str | None) -> Iterable[Record]:
     name, data = file
     try:
-        if isinstance(data, Left):
-            yield unreadable(name, data.name, data.why)
-        elif isinstance(data, bytes):
-            yield from records(name, data, provider=provider)
-        else:
-            yield from records_of_take(name, data, provider=provider)
+        if isinstance(data, bytes):
+            return list(records(name, data, provider=provider))
+        if isinstance(data, Take):
+            return records_of(name, Found(name, "take", data), provider=provider)
     except Exception as error:  # noqa: BLE001  a defect of ours with one file must not lose the others
-        yield unreadable(name, name, f"{type(error).__name__} while it was read: {error}")
+        return [unreadable(name, name, f"{type(error).__name__} while it was read: {error}")]
+    return [unreadable(name, data.name, data.why)]
 
 
-_EMPTY: Record = dict.fromkeys(UNION)
+def _places(kind: str) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """What puts the values of a row of that kind, and None behind them, into the columns of all kinds."""
+    names = [KIND.name, SESSION.name, *(column.name for column in COLUMNS[kind])]
+    return itemgetter(*(names.index(name) if name in names else -1 for name in UNION))
+
+
+_PLACES = {kind: _places(kind) for kind in KINDS}
 
 
 # --- Arrow ----------------------------------------------------------------------------------------

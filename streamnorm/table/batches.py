@@ -89,6 +89,8 @@ def _pairs(names: Iterable[Any], values: Iterable[Any]) -> Iterator[File]:
 
 
 def _of_one(one: Any, number: int) -> File:
+    if type(one) is tuple and len(one) == 2 and type(one[0]) is str and type(one[1]) is bytes:
+        return one  # as nearly all are
     if isinstance(one, str | os.PathLike):
         return _read(Input(os.fspath(one)))
     if isinstance(one, Input):
