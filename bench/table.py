@@ -37,13 +37,17 @@ def _taken(batch: list[tuple[str, bytes]]) -> float:
 
 def main(argv: list[str] | None = None) -> int:
     """Measures, and prints what was found."""
-    parser = argparse.ArgumentParser(prog="python -m bench.table", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.table", description=__doc__.split("\n")[0]
+    )
     parser.parse_args(argv)
     bodies = {wire: build(wire, f"SIZE-{SIZE}").body for wire in WIRES}
     for wire, body in bodies.items():
         named = b': streamnorm {"provider":"%b","seed":"5"}\n' % wire.encode() + body
         bare, known = per_second([body]), per_second([named])
-        print(f"{wire:17} {len(body):5} bytes {bare:7,.0f} a second, a take that says its wire {known:7,.0f}")
+        print(
+            f"{wire:17} {len(body):5} bytes {bare:7,.0f} a second, a take that says its wire {known:7,.0f}"
+        )
     print(f"{'all of them':17} {'':11} {per_second(list(bodies.values())):7,.0f}")
     return 0
 

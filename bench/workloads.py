@@ -122,7 +122,9 @@ def _content(wire: str, name: str) -> tuple[list[str], tuple[Call, ...]]:
         return [MARK] * int(size), ()
     if kind == "CROWD":
         arguments = _json({"path": "src/app/views.py", "line": 12})
-        return _words(rng, int(size or 16)), (Call("call_c", "read_file", arguments, _evenly(arguments, 4)),)
+        return _words(rng, int(size or 16)), (
+            Call("call_c", "read_file", arguments, _evenly(arguments, 4)),
+        )
     if kind == "TEXT":
         return [_prose(rng, 256) for _ in range(int(size) * 1_000_000 // 256)], ()
     raise ValueError(f"no workload is called {name!r}")

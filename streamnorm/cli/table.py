@@ -12,9 +12,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..text.shown import clean
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..table.run import Totals
+    from .progress import Progress
 
 __all__ = ["add", "run"]
 
@@ -88,7 +90,9 @@ def run(args: argparse.Namespace) -> int:
     watcher = _Watcher()
     try:
         totals = make_table(asked, watcher)
+        watcher.hide()
     except KeyboardInterrupt:
+        watcher.hide()
         print(
             clean(f"interrupted: {watcher.kept} The same command goes on there."), file=sys.stderr
         )
@@ -109,6 +113,7 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._total = self._done = 0
+        self._bar: Progress | None = None
 
     @property
     def kept(self) -> str:
@@ -116,14 +121,22 @@ class _Watcher:
 
     def begin(self, total: int, done: int) -> None:
         self._total, self._done = total, done
+        self._bar = progress("reading", total=total - done, unit="files")
         if done:
             self.say(f"{done:,} of {total:,} files were done by an earlier run")
 
     def advance(self, files: int) -> None:
         self._done += files
+        if self._bar is not None:
+            self._bar.advance(files)
 
     def say(self, sentence: str) -> None:
+        self.hide()
         print(clean(f"streamnorm: {sentence}"), file=sys.stderr)
+
+    def hide(self) -> None:
+        if self._bar is not None:
+            self._bar.hide()
 
 
 def _lines(out: str, totals: Totals) -> list[str]:
