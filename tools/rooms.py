@@ -55,7 +55,7 @@ ROOMS = (
          "a take", "its facts"),
     Room("captures", ". inputs",
          "files that other programs wrote", "takes"),
-    Room("table", "columns records .",
+    Room("table", "columns records batches arrow sinks parts crew run .",
          "files with streams", "rows, on any engine"),
     Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
          "broadcast stream connect replay transport messages session",
@@ -81,8 +81,8 @@ ROOMS = (
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style log grid view play providers replay demo inspect record repair watch serve gateway . "
-         "__main__",
+    Room("cli", "style progress log grid view play providers replay demo inspect table record repair watch serve "
+         "gateway . __main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),
