@@ -197,6 +197,7 @@ class DashScopeParser(ChatParser):
             self.calls.taint_open("events of the stream are missing, or came twice")
 
     def _answer(self, p: Answer, out: Out) -> None:
+        self._hear_whose(p.request_id)
         output = p.output or Output()
         errors = (p.error, output.error, *(part.error for part in output.choices or ()))
         error = next((error for error in errors if error is not None), None)
