@@ -129,6 +129,7 @@ class Call(msgspec.Struct, eq=False, gc=False):
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     retold: Copy | None = None  # it was told, and is said once more in its place
     contradictions: int = 0
+    aside: int = 0  # the hash of a copy that may be of its text, or of another's
     misheard: int = 0  # copies in doubtful payloads that said something else
     # Its fragments when a copy said its value in a shorter text, and that: the next is compared with it.
     short: tuple[int, str] = (0, "")
@@ -307,6 +308,11 @@ class Calls:
             return
         if call.kind.runs_on == "client" or not extends(text, call.raw):
             self._break_copy(call, call.name, text, out)
+
+    def hear_aside(self, call: Call, text: str) -> None:
+        """A copy of its text, or of another's: another copy that says something else is no proof."""
+        if text and call.state < CLOSED:
+            call.aside = hash(text)
 
     def is_whole(self, call: Call) -> bool:
         """Is its text one whole object by now? However often it is asked, the text is read once."""
@@ -819,6 +825,9 @@ class Calls:
             return None  # nothing can make this call whole any more
         if self.lossy and call.misheard > MOST_CONTRADICTIONS:
             return None  # it would change nothing, and what is held may be long
+        if call.aside not in (0, hash(text)):
+            call.rival, call.aside = text, 0
+            return None
         held = _shortest(call) if len(text) != self._size(call) else call.raw
         if self.mended:
             held, text = join(held), join(text)

@@ -85,7 +85,8 @@ def read(body: bytes) -> Reading:
             inner = said.get("interaction")
             inner = inner if isinstance(inner, dict) else {}
             if kind == "interaction.completed" and started:
-                compared(steps, inner.get("steps"), over=inner.get("status") in NORMAL)
+                over = text_in(inner.get("status")) in NORMAL
+                compared(steps, inner.get("steps"), over=over)
             elif kind == "interaction.completed":
                 restated(steps, inner.get("steps"))
             word = said.get("status") if kind.endswith("update") else inner.get("status")
