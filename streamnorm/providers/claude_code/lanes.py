@@ -98,7 +98,9 @@ def _piece(said: _Line, lane: str | None) -> Place:
 
 def _answer(said: _Line, lane: str | None) -> Place:
     """A line of an answer says its id, but in old sessions."""
-    return Place(Role.SPEAKS, lane, _as_message(said.message).id or None, name=first_text(said.uuid))
+    return Place(
+        Role.SPEAKS, lane, _as_message(said.message).id or None, name=first_text(said.uuid)
+    )
 
 
 def _results(said: _Line, lane: str | None) -> Place:

@@ -171,6 +171,7 @@ _TYPES: dict[str, type] = {
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
 _UNSAID = "its name or its input is missing, or of another type"
+_OF_NEXT = "the next turn began before the end of its own"
 _LEFT = Failure("truncated", "the next turn began before this one ended")
 _REMEMBERED = 64  # texts of items, to know one that comes again
 _OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
@@ -362,13 +363,15 @@ class CodexParser(ResponsesParser):
         return True
 
     def _turn_started(self, p: TurnStarted, out: Out) -> None:
-        self._leave_running()
+        """Its end is not that of what came before it."""
+        if self.calls.unfinished():
+            self.calls.taint_open(_OF_NEXT)
 
     def _leave_running(self) -> None:
-        """A turn begins, whose end is not that of what is running: that may be completed there."""
+        """What is running may be completed in the turn that begins."""
         for call in self.calls.unfinished():
             if call.ordinal in self._told:
-                self.calls.taint(call, "the next turn began before the end of its own")
+                self.calls.taint(call, _OF_NEXT)
 
     def _turn_completed(self, p: TurnCompleted, out: Out) -> None:
         self._usage = p.usage or {}
