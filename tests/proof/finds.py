@@ -266,6 +266,10 @@ FINDS: dict[str, Find] = {
          generated(named(WHOLE)), generated(named(WHOLE), finish="tool_calls"))),
     "anthropic: a call that begins again with another whole input": (
         "anthropic", (BEGIN, start(input={"to": "me"}), BEGIN, start(input={"to": "you"}), stop(), reason(), END)),
+    "interactions: a call that begins again with a name, and another whole input": (
+        "gemini_interactions",
+        (*(step_start(type="mcp_server_tool_call", name=name, arguments=said)
+           for name, said in (("", {"n": 1}), ("pay", {"n": 2}))), step("stop"))),
     "codex: a saved call without its input, and another without its name under the id of its item": (
         "codex",
         (saved("custom_tool_call", id="ctc", status="completed"),
