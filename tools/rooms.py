@@ -76,13 +76,15 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
+    Room("report", ". rows moments number tally markup plots sections document",
+         "rows", "one page that shows what they say"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style progress log grid view play providers replay demo inspect table record repair watch serve "
-         "gateway . __main__",
+    Room("cli", "style progress log grid view play providers replay demo inspect table report record repair watch "
+         "serve gateway . __main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),
