@@ -365,7 +365,8 @@ def tokens(summary: Summary) -> Html:
     rows = [_token_row(model, most) for model in models]
     return _section(
         "tokens", "Tokens", about,
-        legend(("in", "request"), ("cached", "of it, cached"), ("out", "answer"), ("reasoning", "of it, reasoning")),
+        legend(("in", "request"), ("cached", "of it, cached"),
+               ("out", "answer"), ("reasoning", "of it, reasoning")),
         table("Tokens by provider and model", heads, rows, kind="tokens"),
     )  # fmt: skip
 
