@@ -32,6 +32,7 @@ examples:
   curl -N ... | streamnorm replay - --json        one event per line, for other programs
   streamnorm record -- curl -N ...                record a live stream and watch it
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
+  streamnorm table recordings -o calls.parquet    rows of many streams, for questions over all
   streamnorm report recordings --open             a page with plots about many streams
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
@@ -67,7 +68,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, gateway, inspect, providers, record, repair, replay, report, serve, watch
+    from . import (
+        demo,
+        gateway,
+        inspect,
+        providers,
+        record,
+        repair,
+        replay,
+        report,
+        serve,
+        table,
+        watch,
+    )
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -81,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         replay,
         record,
         inspect,
+        table,
         report,
         repair,
         serve,
