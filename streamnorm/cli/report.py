@@ -9,17 +9,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..text.shown import clean
 
 if TYPE_CHECKING:
-    from ..captures.inputs import Input
     from ..report.tally import Summary
 
 __all__ = ["add", "run"]
@@ -100,42 +98,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _counted(args: argparse.Namespace) -> Summary:
-    from ..report.rows import rows_of
+    from ..captures import Left
+    from ..report.rows import files_in, rows_of
     from ..report.tally import Tally
     from .progress import progress
 
     tally = Tally()
     files = 0
     with progress("reading", unit="files") as bar:
-        for one in _files(args.places, args.out):
-            for row in [one] if isinstance(one, dict) else rows_of(one, provider=args.provider):
+        for one in files_in(args.places, but=[] if args.out == STDOUT else [args.out]):
+            for row in rows_of(one, provider=args.provider):
                 tally.add(row)
-            files += not isinstance(one, dict)
+            files += not isinstance(one, Left)
             bar.advance()
     summary = tally.summary()
     if not files:
         why = [f"{one.facts['name']} {one.facts['detail']}" for one in summary.streams]
         raise UsageError(f"there is nothing to read: {'; '.join(why[:3])}")
     return summary
-
-
-def _files(places: list[str], out: str) -> Iterator[Input | dict[str, Any]]:
-    """Each file once, whatever names it, but for the report itself; what is none as the row that says so."""
-    from ..captures import Left
-    from ..captures.inputs import inputs
-    from ..table.records import unreadable
-
-    seen = {_real(out)} if out != STDOUT else set()
-    for one in inputs(places):
-        if isinstance(one, Left):
-            yield unreadable(one.name, one.name, one.why)
-        elif (real := _real(one.name)) not in seen:
-            seen.add(real)
-            yield one
-
-
-def _real(path: str) -> int:
-    return hash(os.path.realpath(path))  # a number, as there may be many
 
 
 # --- out ------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ __all__ = [
 HEIGHT = 14  # of a bar, in pixels
 TALL = 28  # of columns
 ENDS = " … "
-LEAST = 1.5  # percent: what is there can be seen
+LEAST = 2.5  # percent: what is there can be seen
 
 
 class Piece(NamedTuple):

@@ -1,25 +1,27 @@
-"""One file comes in; the rows of its streams go out: read from the streams, or from a table of them.
+"""Places come in; the rows of the streams in them go out: read from the streams, or from a table of them.
 
 Rule: a table that is finished is not read as streams: its rows are taken as they are, one after the
-other, so that memory does not grow with it. What it is tells its first row, not its name.
+other, so that memory does not grow with it. What a file is tell its first bytes, not its name. Each is read
+once, whatever names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ..captures import Left
+from ..captures.inputs import Input, inputs
 from ..errors import RecordingError, needs
 from ..table.records import records, unreadable
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ..captures.inputs import Input
-
-__all__ = ["rows_of"]
+__all__ = ["files_in", "rows_in", "rows_of"]
 
 # How such files begin, the last one behind its checksum.
 PARQUET, ARROW, DUCKDB = b"PAR1", b"ARROW1\0\0", b"DUCK"
@@ -32,8 +34,36 @@ LONGEST_LINE = 64 * 1024 * 1024  # bytes of a row
 _OF_A_SESSION = {"kind", "session", "input", "outcome"}
 
 
-def rows_of(one: Input, *, provider: str | None = None) -> Iterator[dict[str, Any]]:
+def rows_in(places: Iterable[str], *, provider: str | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of all files in ``places``: files, folders, patterns, tables.
+
+    >>> [row["detail"] for row in rows_in(["no/such/*.sse"])]
+    ['is a pattern that no file fits']
+    """
+    for one in files_in(places):
+        yield from rows_of(one, provider=provider)
+
+
+def files_in(places: Iterable[str], *, but: Iterable[str] = ()) -> Iterator[Input | Left]:
+    """Each file once, ``but`` these."""
+    seen = set(map(_real, but))
+    for one in inputs(places):
+        if isinstance(one, Left):
+            yield one
+        elif (real := _real(one.name)) not in seen:
+            seen.add(real)
+            yield one
+
+
+def _real(path: str) -> int:
+    return hash(os.path.realpath(path))  # a number, as there may be many
+
+
+def rows_of(one: Input | Left, *, provider: str | None = None) -> Iterator[dict[str, Any]]:
     """Its rows; a file that cannot be read is a row that says so."""
+    if isinstance(one, Left):
+        yield unreadable(one.name, one.name, one.why)
+        return
     try:
         with one.open() as file:
             yield from _rows(one.name, file, provider)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..notes import LEVELS, NOTES
+from ..takes.redact import Redactor
 from ..text.shown import clean
 from .moments import Moments, moment
 from .number import EXAMPLES, Figure, Number
@@ -36,6 +37,7 @@ MOST_LISTED = 10_000  # with those behind the numbers
 MOST_PARTS = 60
 MOST_VALUES = 100  # of one facet in one stream
 LONGEST_NAME, LONGEST_PATH, LONGEST_DETAIL = 200, 2_000, 500  # characters
+_SECRETS = Redactor()  # keys by their shape
 OTHERS, UNNAMED, NO_DATE = "(others)", "(not named)", "(no date)"
 UNREADABLE = "unreadable"
 TIMES = ("first_event", "first_token", "first_call")
@@ -399,7 +401,7 @@ class _Stream:
             "recorded": _name(row.get("recorded")),
             "end": end,
             "reason": _name(row.get("reason")),
-            "detail": _name(row.get("detail"), LONGEST_DETAIL),
+            "detail": _detail(row.get("detail")),
             "bytes": _whole(row.get("bytes")),
             "whole": calls["whole"],
             "broken": calls["broken"],
@@ -433,6 +435,13 @@ def _name(value: Any, longest: int = LONGEST_NAME) -> str | None:
     if not isinstance(value, str) or not value:
         return None
     return clean(value if len(value) <= longest else value[: longest - 1] + "…")
+
+
+def _detail(value: Any) -> str | None:
+    """Why it ended, in the words of the wire: an error may hold a key, which a report must not."""
+    if not isinstance(value, str):
+        return None
+    return _name(_SECRETS.clean_text(value[: 2 * LONGEST_DETAIL]), LONGEST_DETAIL)
 
 
 def _whole(value: Any) -> int:

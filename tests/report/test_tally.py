@@ -360,3 +360,12 @@ def test_rows_from_elsewhere_with_values_of_other_types_do_no_harm() -> None:
     summary = counted(odd)
     assert summary.of(provider=UNNAMED).streams == 1
     assert summary.of(call=UNNAMED).total == 1
+
+
+@pytest.mark.parametrize("before", [0, 490, 900])
+def test_a_key_in_the_words_of_an_error_is_not_kept(before: int) -> None:
+    key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"
+    detail = f"{'x ' * (before // 2)}Incorrect API key provided: {key}. You can find"
+    told = counted([session("a", outcome="failed", detail=detail)]).streams[0].facts["detail"]
+    assert key[8:20] not in told
+    assert before or "Incorrect API key provided: xx" in told
