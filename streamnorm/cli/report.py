@@ -78,9 +78,10 @@ def run(args: argparse.Namespace) -> int:
     if args.out != STDOUT:
         _check(Path(args.out), args.force)
     summary = _counted(args)
-    title = args.title or f"Streams in {', '.join(args.places[:3])}" + " …" * (len(args.places) > 3)
+    places = [_without_secrets(place) for place in args.places]
+    title = args.title or f"Streams in {', '.join(places[:3])}" + " …" * (len(places) > 3)
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    page = written(summary, title=title, places=args.places, made=made)
+    page = written(summary, title=title, places=places, made=made)
     if args.out == STDOUT:
         sys.stdout.write(page)
     else:
@@ -92,6 +93,13 @@ def run(args: argparse.Namespace) -> int:
 
         webbrowser.open(Path(args.out).resolve().as_uri())
     return 0
+
+
+def _without_secrets(place: str) -> str:
+    """As the page names it: an address may hold a password or a signature."""
+    from ..takes.redact import Redactor, secrets_in_url
+
+    return Redactor(secrets_in_url(place)).clean_text(place)
 
 
 # --- in -------------------------------------------------------------------------------------------
@@ -125,11 +133,10 @@ def _check(out: Path, force: bool) -> None:
     """May it be written?"""
     from ..report.document import is_report
 
-    if out.is_dir() or not out.parent.is_dir():
-        what = (
-            "is a folder" if out.is_dir() else f"cannot be written: there is no folder {out.parent}"
-        )
-        raise UsageError(f"{out} {what}; say a file: -o {USUAL}")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out} cannot be written: there is no folder {out.parent}")
+    if out.exists() and not out.is_file():
+        raise UsageError(f"{out} is no file that can be replaced; say a file: -o {USUAL}")
     if out.exists() and not force and not is_report(out):
         raise UsageError(
             f"{out} is there and is no report: choose another name, or replace it with --force"
@@ -138,11 +145,17 @@ def _check(out: Path, force: bool) -> None:
 
 def _write(out: Path, page: str) -> None:
     """Whole, or not at all."""
+    target = out.resolve()  # a link stays one
     try:
-        with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
-            file.write(page.encode())
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, out)
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{out.name}.", delete=False) as file:
+            try:
+                file.write(page.encode())
+                file.flush()
+                os.chmod(file.name, 0o666 & ~_umask())
+                os.replace(file.name, target)
+            except BaseException:
+                os.unlink(file.name)
+                raise
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from None
 

@@ -63,8 +63,11 @@ def written(summary: Summary, *, title: str, places: Sequence[str] = (), made: s
 
 def is_report(path: Path) -> bool:
     """Is this file one, and so one that another may replace?"""
-    with path.open("rb") as file:
-        return file.read(len(_MARK)) == _MARK.encode()
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK.encode()
+    except OSError:  # who may not read it does not know
+        return False
 
 
 def _read(path: Path) -> str:
@@ -167,7 +170,7 @@ def _facts(summary: Summary, places: Sequence[str], made: str) -> list[tuple[str
         between += [", " if between else "", form]
     made_by = f"by streamnorm {__version__}" + (f", {made}" if made else "")
     return [
-        *([("Read", h("span", {"title": "\n".join(places)}, shown))] if places else []),
+        *([("Read", h("span", {"title": ", ".join(places)}, shown))] if places else []),
         *([("Kinds", between)] if forms else []),
         ("Recorded", _captured(summary)),
         ("Size", f"{_bytes(summary.sums.get('bytes', 0))}, {plural(summary.sums.get('events', 0), 'event')}"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +17,7 @@ import orjson
 from ..captures import Left
 from ..captures.inputs import Input, inputs
 from ..errors import RecordingError, needs
+from ..table.columns import COLUMNS
 from ..table.records import records, unreadable
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ NO_DUCKDB = (
 )
 BATCH = 1024  # rows
 LONGEST_LINE = 64 * 1024 * 1024  # bytes of a row
-_OF_A_SESSION = {"kind", "session", "input", "outcome"}
+_OF_ONE = [{"session", *(column.name for column in kind)} for kind in COLUMNS.values()]
 
 
 def rows_in(places: Iterable[str], *, provider: str | None = None) -> Iterator[dict[str, Any]]:
@@ -50,7 +52,7 @@ def files_in(places: Iterable[str], *, but: Iterable[str] = ()) -> Iterator[Inpu
     for one in inputs(places):
         if isinstance(one, Left):
             yield one
-        elif (real := _real(one.name)) not in seen:
+        elif (real := _real(one.url or one.name)) not in seen:
             seen.add(real)
             yield one
 
@@ -73,30 +75,34 @@ def rows_of(one: Input | Left, *, provider: str | None = None) -> Iterator[dict[
 
 def _rows(name: str, file: BinaryIO, provider: str | None) -> Iterator[dict[str, Any]]:
     first = file.readline(LONGEST_LINE)
-    file.seek(0)
     if first.startswith((PARQUET, ARROW)):
+        file.seek(0)
         yield from _of_batches(name, file, first.startswith(PARQUET))
     elif first[8:].startswith(DUCKDB):
         yield unreadable(name, name, NO_DUCKDB)
-    elif _is_of_rows(first):
-        yield from _of_lines(name, file)
+    elif (form := _begins_as(first)) == "one":
+        yield unreadable(name, name, NO_KINDS)
+    elif form == "all":
+        yield from _of_lines(name, chain([first], iter(lambda: file.readline(LONGEST_LINE), b"")))
     else:
-        yield from records(name, file.read(), provider=provider)
+        yield from records(name, first + file.read(), provider=provider)
 
 
-def _is_of_rows(line: bytes) -> bool:
-    """Is it the row of a session, as every table begins with one?"""
-    if not line.startswith(b"{"):
-        return False
+def _begins_as(line: bytes) -> str | None:
+    """A table with rows of all kinds begins with that of a session; one of another kind has its columns."""
     try:
-        row = orjson.loads(line)
+        row = orjson.loads(line) if line.startswith(b"{") else None
     except orjson.JSONDecodeError:
-        return False
-    return row.get("kind") == "session" and set(row) >= _OF_A_SESSION
+        return None
+    if not isinstance(row, dict):
+        return None
+    if row.get("kind") == "session" and {"session", "input", "outcome"} <= row.keys():
+        return "all"
+    return "one" if row.keys() in _OF_ONE else None
 
 
-def _of_lines(name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+def _of_lines(name: str, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:

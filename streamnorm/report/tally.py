@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import product
-from math import isfinite
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
@@ -25,7 +24,7 @@ from ..notes import LEVELS, NOTES
 from ..takes.redact import Redactor
 from ..text.shown import clean
 from .moments import Moments, moment
-from .number import EXAMPLES, Figure, Number
+from .number import EXAMPLES, LONGEST, Figure, Number
 
 __all__ = [
     "BANDS", "LISTED", "NO_DATE", "OTHERS", "TIMES", "TOKENS", "UNNAMED", "Key", "Listed", "Summary",
@@ -35,6 +34,7 @@ __all__ = [
 LISTED = 5_000  # streams that are listed whatever they are; of more a sample
 MOST_LISTED = 10_000  # with those behind the numbers
 MOST_PARTS = 60
+MOST_COUNTED = 10**15  # of anything in one stream: what says more says nothing
 MOST_VALUES = 100  # of one facet in one stream
 LONGEST_NAME, LONGEST_PATH, LONGEST_DETAIL = 200, 2_000, 500  # characters
 _SECRETS = Redactor()  # keys by their shape
@@ -446,12 +446,12 @@ def _detail(value: Any) -> str | None:
 
 def _whole(value: Any) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value > 0 else 0
+    return min(value, MOST_COUNTED) if is_number and value > 0 else 0
 
 
 def _seconds(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and isfinite(value) and value >= 0 else None
+    return float(value) if is_number and 0 <= value <= LONGEST else None
 
 
 def _hash(text: str) -> int:

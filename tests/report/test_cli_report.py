@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamnorm.cli import main
+from streamnorm.table.columns import COLUMNS
 from streamnorm.text.written import json_bytes
 from tests.conftest import RECORDINGS, ROOT
 from tests.report.rows import broken, call, note, session
@@ -98,7 +99,8 @@ def test_a_file_that_is_no_report_is_not_replaced_unasked(
     ("options", "sentence"),
     [
         (["-o", "no/such/folder/r.html"], "there is no folder no/such/folder"),
-        (["-o", "."], "is a folder; say a file: -o report.html"),
+        (["-o", "."], "is no file that can be replaced; say a file: -o report.html"),
+        (["-o", "/dev/null", "--force"], "is no file that can be replaced"),
         (["--provider", "acme", "-o", "-"], "acme"),
         (["--open", "-o", "-"], "--open needs a file: leave out -o -"),
     ],
@@ -204,3 +206,33 @@ def test_the_help_has_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert "streamnorm report recordings" in said
     assert "exit codes: 0 written" in said
+
+
+def test_a_table_of_one_kind_of_rows_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "calls.jsonl"
+    row = {"session": "a", **{column.name: None for column in COLUMNS["call"]}}
+    table.write_bytes(json_bytes(row) + b"\n")
+    assert main(["report", str(table), "-o", str(tmp_path / "r.html")]) == 0
+    assert "holds rows of one kind alone: make a table of all kinds" in capsys.readouterr().err
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    link, target = tmp_path / "latest.html", tmp_path / "today.html"
+    link.symlink_to(target)
+    assert main(["report", str(TAKE), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("<!doctype html>")
+
+
+def test_secrets_of_an_address_are_not_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fsspec", reason="addresses need fsspec")
+    out = tmp_path / "r.html"
+    place = "memory://user:hunter2pass@logs/none.sse?token=s3cr3tvalue"
+    assert main(["report", str(TAKE), place, "-o", str(out)]) == 0
+    said = capsys.readouterr()
+    for secret in ("hunter2pass", "s3cr3tvalue"):
+        assert secret not in out.read_text() + said.out + said.err

@@ -29,6 +29,8 @@ PAYLOADS = (
     "&call=broken#=%22",
     "\u202e\u2066hidden\u2069\u200b\u2028",
     "\ud83d",
+    "constructor",
+    "__proto__",
 )
 
 
@@ -216,7 +218,9 @@ def test_text_of_the_wire_stays_text_wherever_it_stands(payload: str) -> None:
         call(payload, id_source=payload), broken(payload, payload), note(payload, payload),
         session("b", outcome=payload, captured=payload), unread(payload, payload),
     ]  # fmt: skip
-    page = Seen(written(counted(rows), title=payload, places=[payload], made=payload))
+    html = written(counted(rows), title=payload, places=[payload], made=payload)
+    assert html.encode()
+    page = Seen(html)
     plain = Seen(written(counted(EVERYTHING), title="x"))
     assert {name for name, _ in page.elements} <= {name for name, _ in plain.elements}
     allowed = {key for _, attrs in plain.elements for key in attrs}

@@ -17,6 +17,7 @@ from streamnorm.report.number import EXAMPLES, Figure
 from streamnorm.report.tally import (
     FACETS,
     LISTED,
+    MOST_COUNTED,
     MOST_VALUES,
     NO_DATE,
     OTHERS,
@@ -369,3 +370,11 @@ def test_a_key_in_the_words_of_an_error_is_not_kept(before: int) -> None:
     told = counted([session("a", outcome="failed", detail=detail)]).streams[0].facts["detail"]
     assert key[8:20] not in told
     assert before or "Incorrect API key provided: xx" in told
+
+
+def test_numbers_beyond_reason_stay_in_bounds() -> None:
+    summary = counted([
+        session("a", tokens_input=10**5000, bytes=10**400, first_event=1e300), note("a", "wire.gap", 10**5000),
+    ])  # fmt: skip
+    assert summary.of(tokens="input").total == summary.of(note="wire.gap").total == MOST_COUNTED
+    assert summary.of(timed="none").streams == 1

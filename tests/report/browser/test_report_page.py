@@ -115,6 +115,8 @@ def test_an_address_can_be_sent_and_going_back_finds_the_place(report: Open) -> 
         "#provider=%ud83d",
         "#&&&=",
         "#find=%",
+        "#constructor=x",
+        "#__proto__=x",
     ],
 )
 def test_an_address_that_names_nothing_is_no_error(hash: str, report: Open) -> None:
