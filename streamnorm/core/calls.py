@@ -1228,7 +1228,7 @@ def _says(call: Call, kind: Kind, name: str | None, text: str) -> bool:
 def _agrees(call: Call, given: str) -> bool:
     """Is its text what was said of it before, as a whole? What the provider runs may know more by then."""
     raw = call.raw
-    if not (given and raw) or raw == given:
+    if raw == given or not given:
         return True
     longer = len(raw) > len(given)  # else it cannot say more, and what was given may be long
     return call.kind.runs_on == "provider" and longer and extends(raw, given)
