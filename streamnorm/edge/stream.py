@@ -567,6 +567,7 @@ class Stream:
         return self._end()
 
     def _hear(self, events: list[Event]) -> None:
+        events = self._intake.told(events)
         if events:
             self._timer.heard()
             self._tally.hear(events)
