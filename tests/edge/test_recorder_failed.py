@@ -24,7 +24,9 @@ from streamnorm.testing import call, say, script
 from streamnorm.ui import ag_ui, plain, vercel
 from tests.conftest import assert_well_formed, run
 
-needs_limit = pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no limit to set here")
+needs_limit = pytest.mark.skipif(
+    not hasattr(resource, "RLIMIT_FSIZE"), reason="no limit to set here"
+)
 
 # A disk that is full: no file of this process may grow beyond so many bytes.
 FULL = """
