@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     python = installed(pins)
     print("==> the quick tests with these versions", flush=True)
-    return tested(python, options.tests)
+    return suite(python, options.tests)
 
 
 def installed(pins: dict[str, str], folder: Path = FOLDER) -> Path:
@@ -87,10 +87,21 @@ def _name(requirement: str) -> str:
     return match[1].lower() if match else ""
 
 
-def tested(python: Path, arguments: Sequence[str] = ()) -> int:
+def suite(python: Path, arguments: Sequence[str]) -> int:
     """The quick tests that need no developer's tool."""
     jobs = os.cpu_count() or 2
-    command = [python, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "loadgroup", "-m", "not parts"]
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        str(jobs),
+        "--dist",
+        "loadgroup",
+        "-m",
+        "not parts",
+    ]
     return subprocess.run([*command, *arguments], cwd=ROOT, check=False).returncode
 
 

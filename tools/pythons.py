@@ -40,7 +40,11 @@ def pythons() -> dict[str, str]:
 
 def _elsewhere(version: str) -> list[str]:
     folders = (folder for place in _PLACES for folder in _glob(place))
-    return [str(folder / f"python{version}") for folder in folders if (folder / f"python{version}").exists()]
+    return [
+        str(folder / f"python{version}")
+        for folder in folders
+        if (folder / f"python{version}").exists()
+    ]
 
 
 def _glob(place: str) -> list[Path]:
