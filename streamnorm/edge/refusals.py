@@ -44,8 +44,7 @@ class Gate:
         kind = facts.headers.get("content-type", "").lower()
         self._html = kind.startswith("text/html")
         self._json = "json" in kind and "ndjson" not in kind and "jsonl" not in kind
-        self._stacked = "," in facts.headers.get("content-encoding", "")
-        self.open = not (self.refused or self._html or self._json or self._stacked)
+        self.open = not (self.refused or self._html or self._json)
 
     def let_in(self, chunk: bytes) -> bytes:
         """What may pass now; an empty chunk while it is being looked at."""
@@ -53,7 +52,7 @@ class Gate:
             return chunk
         self._held.append(chunk)
         self._size += len(chunk)
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             if self._size >= BODY:
                 raise self.error()
             return b""
@@ -61,7 +60,7 @@ class Gate:
 
     def at_end(self) -> bytes:
         """The body ended: what may still pass."""
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             raise self.error()
         body, self._held, self.open = b"".join(self._held), [], True
         if (said := _object(body)) is not None and _words(said):
@@ -74,12 +73,6 @@ class Gate:
 
     def error(self, body: bytes | None = None) -> ProviderError:
         """The refusal, from as much of the body as was read."""
-        if self._stacked:
-            return ProviderError(
-                "the body is packed more than once (content-encoding: "
-                f"{clean(self._facts.headers['content-encoding'])}), which is refused",
-                status=self._facts.status, provider=self._provider,
-            )  # fmt: skip
         body = b"".join(self._held) if body is None else body
         return refusal(self._facts, body, provider=self._provider)
 
