@@ -55,7 +55,7 @@ ROOMS = (
          "a take", "its facts"),
     Room("captures", ". inputs",
          "files that other programs wrote", "takes"),
-    Room("table", "columns records batches arrow sinks parts crew run .",
+    Room("table", "columns records batches arrow sinks parts crew cluster run .",
          "files with streams", "rows, on any engine"),
     Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
          "broadcast stream connect replay transport messages session",
