@@ -22,7 +22,7 @@ __all__ = [
     "columns",
     "grouped",
     "head",
-    "key",
+    "legend",
     "linked",
     "number",
     "percent",
@@ -144,7 +144,7 @@ def _drawing(name: str, height: int, shapes: Iterable[Html]) -> Html:
                      "focusable": "false"}, shapes)  # fmt: skip
 
 
-def key(*entries: tuple[str, str]) -> Html:
+def legend(*entries: tuple[str, str]) -> Html:
     """What the colours mean."""
     return h("p", {"class": "key"}, [
         h("span", None, h("i", {"class": f"dot-{style}"}), word) for style, word in entries

@@ -18,7 +18,7 @@ from .plots import (
     columns,
     grouped,
     head,
-    key,
+    legend,
     linked,
     number,
     percent,
@@ -89,7 +89,7 @@ def calls(summary: Summary) -> Html:
     most = _calls_of(summary, providers[0])
     rows = [_calls_row(summary, provider, most) for provider in providers]
     return _section(
-        "calls", "Calls", about, key(("good", WHOLE), ("bad", BROKEN)),
+        "calls", "Calls", about, legend(("good", WHOLE), ("bad", BROKEN)),
         table("Calls by outcome and provider", head("Provider", "~", "Whole#", "Broken#"), rows),
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def ids(summary: Summary) -> Html:
         )
     heads = head("Provider", "~", *(f"{source.capitalize()}#" for source in SOURCES))
     return _section(
-        "ids", "Where ids come from", about, key(*((style, word) for word, style in SOURCES.items())),
+        "ids", "Where ids come from", about, legend(*((style, word) for word, style in SOURCES.items())),
         table("Where the ids of calls come from, by provider", heads, rows),
     )  # fmt: skip
 
@@ -365,7 +365,8 @@ def tokens(summary: Summary) -> Html:
     rows = [_token_row(model, most) for model in models]
     return _section(
         "tokens", "Tokens", about,
-        key(("in", "request"), ("cached", "of it, cached"), ("out", "answer"), ("reasoning", "of it, reasoning")),
+        legend(("in", "request"), ("cached", "of it, cached"),
+               ("out", "answer"), ("reasoning", "of it, reasoning")),
         table("Tokens by provider and model", heads, rows, kind="tokens"),
     )  # fmt: skip
 
@@ -430,7 +431,7 @@ def endings(summary: Summary) -> Html:
     most = max(figure.streams for figure, _ in found)
     rows = [_ending_row(figure, tags, most) for figure, tags in found]
     return _section(
-        "endings", "Endings", about, key(("good", "finished"), ("bad", "failed")),
+        "endings", "Endings", about, legend(("good", "finished"), ("bad", "failed")),
         table("Endings by reason", head("Reason", "~", "Streams#"), rows),
     )  # fmt: skip
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import duckdb
 import numpy
-import pandas
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +50,6 @@ BATCHES = {
     "a table in several chunks": lambda: pa.table({
         "name": pa.chunked_array([["a.sse"], ["b.sse"]]),
         "bytes": pa.chunked_array([[ONE], [b""]], pa.binary())}),
-    "a frame of pandas": lambda: pandas.DataFrame({"path": NAMES, "content": DATA}),
     "a relation of DuckDB": lambda: duckdb.from_arrow(pa.table({"name": NAMES, "content": DATA})),
 }  # fmt: skip
 
@@ -82,7 +81,7 @@ def test_paths_are_read_and_those_that_cannot_be_are_rows(tmp_path):
 
 def test_takes_are_numbered_unless_they_come_with_names():
     take = read_take(take_paths()[0])
-    found = table.rows([take, ("mine", take)]).filter(pa.compute.field("kind") == "session")
+    found = table.rows([take, ("mine", take)]).filter(pc.field("kind") == "session")
     assert told(found, "session", "form") == [("#1", "take"), ("mine", "take")]
 
 
@@ -192,7 +191,7 @@ def test_integers_and_nul_are_exact():
 def test_numbers_that_no_column_holds_are_null_and_the_others_stay():
     odd = b': streamnorm {"provider":"openai_chat","status":99999999999}\n' + ONE
     fine = b': streamnorm {"provider":"openai_chat","status":200}\n' + ONE
-    found = table.rows([("odd", odd), ("fine", fine)]).filter(pa.compute.field("kind") == "session")
+    found = table.rows([("odd", odd), ("fine", fine)]).filter(pc.field("kind") == "session")
     assert told(found, "session", "status", "outcome") == [
         ("odd", None, "finish"),
         ("fine", 200, "finish"),
