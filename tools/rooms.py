@@ -81,8 +81,8 @@ ROOMS = (
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style progress log grid view play sources providers replay demo inspect record repair watch serve "
-         "gateway . __main__",
+    Room("cli", "style progress log grid view play sources providers replay demo inspect import_ record repair "
+         "watch serve gateway . __main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),

@@ -185,8 +185,11 @@ def _in_take(take: Take, name: str, form: str) -> Streams:
     if lanes is None and take.provider not in PROGRAMS:
         yield Found(name, form, take)
         return
-    from .tape import takes_in
+    from .tape import is_shared, takes_in
 
+    if lanes is None and not is_shared(take.provider, take.header):
+        yield Found(name, form, take)
+        return
     takes = takes_in(take, lanes)
     yield from (Found(name, form, one) for one in takes)
     if not takes:

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import BinaryIO, TypeAlias
 
 from ..errors import RecordingError
-from ..providers import PROGRAMS
 from ..takes.format import BOM, HEADER, Reader
 from . import Left, streams_of
 from .packed import PIECE, packing_of, unpacked
@@ -74,8 +73,7 @@ def _opened(
         pieces = _unpacked(_pieces(file), name)
     lanes = lanes_of(begun) if form == "session" else None
     for part, bit in parts(_counted(pieces, advance), name=name, seed=seed, lanes=lanes):
-        shares = lanes or part.provider in PROGRAMS
-        part.name, part.form = (f"{name}#{part.number}" if shares else name), form
+        part.name, part.form = (f"{name}#{part.number}" if part.shares else name), form
         yield part, bit
 
 

@@ -19,7 +19,7 @@ from ..limits import Limits
 from ..providers import AUTO, PROGRAMS
 from ..takes.format import Reader, Take, digest_of
 
-__all__ = ["Bit", "Part", "Parts", "parts", "parts_of_take", "takes_in"]
+__all__ = ["Bit", "Part", "Parts", "is_shared", "parts", "parts_of_take", "takes_in"]
 
 
 class Bit(NamedTuple):
@@ -42,6 +42,7 @@ class Part:
         self.provider = provider
         self.seed = seed
         self.lane = lane
+        self.shares = False  # its file with others?
         self.legs: tuple[int, ...] = ()  # they are told as they come
         self.name = self.form = ""  # of its file, and what kind of file that is
         # Known when it is over:
@@ -49,6 +50,8 @@ class Part:
         self.limit: str | None = None  # why it was not read at all
 
 
+# In a header: which stream of a session this was. Its lines may name the next one, which is not in it.
+STREAM = "stream"
 Parts: TypeAlias = Iterator[tuple[Part, Bit | None]]
 
 
@@ -59,10 +62,9 @@ def parts(
     reader = Reader(name)
     bits = _bits(reader, pieces)
     first = next(bits, None)  # by now the header is known
-    named = lanes or reader.provider
     seed = reader.header.get("seed") or seed
-    if named in PROGRAMS or lanes:
-        yield from _lanes(reader, _with(first, bits), named or AUTO, seed)
+    if lanes or is_shared(reader.provider, reader.header):
+        yield from _lanes(reader, _with(first, bits), lanes or reader.provider or AUTO, seed)
     else:
         part = Part(1, reader.header, reader.provider, seed)
         for bit in _with(first, bits):
@@ -70,6 +72,11 @@ def parts(
             yield part, bit
         part.timed, part.torn, part.finished = reader.timed, reader.torn, reader.finished
         yield part, None
+
+
+def is_shared(provider: str | None, header: dict[str, Any]) -> bool:
+    """May a take with this header be that of several streams?"""
+    return provider in PROGRAMS and STREAM not in header
 
 
 def _with(first: Bit | None, others: Iterator[Bit]) -> Iterator[Bit]:
@@ -116,7 +123,9 @@ def _moved(
             continue
         if move.step is Step.BEGIN:
             own = None if seed is None else seed_of(seed, number)
-            known[number] = Part(number + 1, source.header, router.provider, own, move.lane)
+            header = source.header | {STREAM: number + 1}
+            known[number] = Part(number + 1, header, router.provider, own, move.lane)
+            known[number].shares = True
             continue
         part = known[number]
         part.timed, part.torn = source.timed, source.torn
@@ -152,7 +161,8 @@ def _lines(bits: Iterator[Bit]) -> Iterator[tuple[float, bytes]]:
 
 def parts_of_take(take: Take, lanes: str | None = None) -> Parts:
     """The part that a take is; if ``lanes`` names the wire of its lines, those that it has."""
-    lanes = lanes or (take.provider if take.provider in PROGRAMS else None)
+    if lanes is None and is_shared(take.provider, take.header):
+        lanes = take.provider
     if lanes is not None:
         yield from _lanes(take, _bits_of_take(take), lanes, take.seed)
         return
