@@ -47,15 +47,15 @@ ROOMS = (
          "one wire's payloads and words", "verbs of core; that wire's requests"),
     Room("providers", "plugins . detect",
          "a name, a payload, an address", "the row of a provider"),
-    Room("", "opening normalizer demultiplexer wire request passage",
+    Room("", "opening normalizer demultiplexer refusals wire request passage",
          "bytes", "events, without I/O; provider(name), the way back"),
     Room("takes", ". format redact writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
     Room("", "survey",
          "a take", "its facts"),
-    Room("captures", ". inputs",
+    Room("captures", "packed strangers answer har vcr curl tape . inputs opened",
          "files that other programs wrote", "takes"),
-    Room("table", "columns records batches arrow sinks parts crew run .",
+    Room("table", "columns records batches arrow sinks parts crew cluster run .",
          "files with streams", "rows, on any engine"),
     Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
          "broadcast stream connect replay transport messages session",
@@ -83,8 +83,8 @@ ROOMS = (
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style progress log grid view play providers replay demo inspect table report record repair watch "
-         "serve gateway . __main__",
+    Room("cli", "style progress log grid view play sources providers replay demo inspect import_ table report "
+         "record repair watch serve gateway . __main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),

@@ -28,7 +28,7 @@ DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 EVENTS = {
     "Media",
     "BrokenToolCall", "Citation", "Event", "Failed", "Finish", "Provenance", "ProviderToolResult",
-    "ReasoningDelta", "StreamStart", "TextDelta", "ToolCall", "ToolCallDelta", "ToolCallStart",
+    "ReasoningDelta", "RecorderFailed", "StreamStart", "TextDelta", "ToolCall", "ToolCallDelta", "ToolCallStart",
     "ToolEnded", "ToolProgress", "ToolStarted", "Unrecognized", "Usage", "event_from_dict",
     "event_to_dict", "event_to_json",
 }  # fmt: skip
