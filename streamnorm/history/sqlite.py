@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..private import private_database
+from ..text.shown import clean
 from .errors import (
     HistoryError,
     StoreCorrupt,
@@ -110,6 +111,8 @@ class SQLiteHistory(SQLHistory):
             yield
         except sqlite3.Error as error:
             raise self._ours(error) from error
+        except UnicodeDecodeError as error:  # what SQLite says of a schema that is damaged
+            raise StoreCorrupt(f"{self.path}: the file is damaged ({error.reason})") from error
 
     def _close(self, *, write: bool) -> None:
         if (db := self._db.pop(write, None)) is not None:
@@ -197,7 +200,7 @@ class SQLiteHistory(SQLHistory):
     def _ours(self, error: sqlite3.Error) -> HistoryError:
         code = getattr(error, "sqlite_errorcode", None)
         kind, why = _ERRORS.get((code or 0) & 0xFF, (HistoryError, "the database failed"))
-        ours = kind(f"{self.path}: {why} ({error})")
+        ours = kind(f"{self.path}: {why} ({clean(str(error))})")
         if isinstance(ours, StoreCorrupt):
             ours.turns = getattr(error, "turns", [])
         return ours

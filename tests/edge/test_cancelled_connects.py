@@ -82,7 +82,9 @@ async def by_wait_for(job: Any, steps: int) -> str:
         return "cancelled"
 
 
-@pytest.mark.parametrize("cancelled", [by_asyncio, by_a_scope, by_wait_for], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "cancelled", [by_asyncio, by_a_scope, by_wait_for], ids=lambda f: f.__name__
+)
 def test_nothing_stays_open_in_a_client_that_goes_on(cancelled: Any) -> None:
     async def main() -> None:
         said = set()

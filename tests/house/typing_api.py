@@ -39,8 +39,9 @@ from streamnorm import (
     provider,
     read_request,
 )
+from streamnorm.captures import read_take
 from streamnorm.errors import ProviderError, StreamnormError, WireError
-from streamnorm.takes.format import Take, read_take
+from streamnorm.takes.format import Take
 
 
 def no_async_at_all(chunks: Iterable[bytes]) -> list[Event]:
