@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from streamnorm import Conversation, Recorder, RecordingError, SQLiteHistory, Spool
+from streamnorm import Conversation, Recorder, RecordingError, Spool, SQLiteHistory
 from streamnorm.private import private_database, private_file, private_folder
 from streamnorm.ui.log import SQLiteLog
 
