@@ -262,9 +262,11 @@ async def test_a_model_that_says_those_words_is_heard(protocol: str) -> None:
         for event in (StreamStart("anthropic"), TextDelta(AWAY), Finish("stop")):
             yield event
 
-    async with served(loop, MemoryLog(), protocol) as http:
-        async with follow("http://chat/api/chat", json=BODIES[protocol], client=http) as events:
-            told = [event async for event in events]
+    async with (
+        served(loop, MemoryLog(), protocol) as http,
+        follow("http://chat/api/chat", json=BODIES[protocol], client=http) as events,
+    ):
+        told = [event async for event in events]
     assert sum(AWAY in repr(event) for event in told) == 1
 
 
