@@ -24,10 +24,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from streamnorm import Normalizer
+from streamnorm.captures import read_take
 from streamnorm.events import BrokenToolCall, Event, Failed, Finish, ToolCall, ToolCallStart
 from streamnorm.framing.sse import SSE
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import Take, read_take
+from streamnorm.takes.format import Take
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ROOT / "recordings"

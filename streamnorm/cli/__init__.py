@@ -34,6 +34,7 @@ examples:
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
   streamnorm table recordings -o calls.parquet    rows of many streams, for questions over all
   streamnorm report recordings --open             a page with plots about many streams
+  streamnorm import session.har -o takes/         takes of what other programs captured
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
   streamnorm gateway --to anthropic               one address for clients; no cut call ever runs
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     from . import (
         demo,
         gateway,
+        import_,
         inspect,
         providers,
         record,
@@ -96,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         inspect,
         table,
         report,
+        import_,
         repair,
         serve,
         gateway,

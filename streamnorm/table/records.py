@@ -34,7 +34,7 @@ def records(name: str, data: bytes, *, provider: str | None = None) -> Iterator[
     >>> [(row["kind"], row["outcome"], row["reason"]) for row in rows]
     [('session', 'failed', 'truncated')]
     """
-    for found in streams_of(data, name=name):
+    for found in streams_of(data, name=name, provider=provider):
         if isinstance(found, Left):
             yield unreadable(name, found.name, found.why, size=len(data))
         else:
