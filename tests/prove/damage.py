@@ -18,6 +18,8 @@ def damage(share: Share) -> Report:
     if share.mutants >= 50_000:
         save(figures, share.seed, share.seconds - share.left)
         print(table(figures), flush=True)
+    if figures.mutants < share.mutants:  # it was interrupted, and said what it had
+        raise KeyboardInterrupt
     return Report(told(figures), found(figures))
 
 

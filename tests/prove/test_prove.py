@@ -136,6 +136,17 @@ def test_what_is_found_makes_it_fail(parts, capsys, tmp_path):
     assert not (tmp_path / "results.json").exists()
 
 
+def test_ctrl_c_ends_it_and_nothing_is_kept(parts, monkeypatch, capsys, tmp_path):
+    def stopped(share: Share) -> Report:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(PARTS, "cuts", (1.0, stopped))
+    assert main([]) == 130
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["damage: tried damage: nothing found", "stopped; nothing is kept"]
+    assert not (tmp_path / "results.json").exists()
+
+
 def test_a_store_without_a_server_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("STREAMNORM_POSTGRES", raising=False)
     monkeypatch.delenv("STREAMNORM_REDIS", raising=False)
