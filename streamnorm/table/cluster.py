@@ -19,6 +19,7 @@ from ..captures import Left
 from ..captures.inputs import Input
 from ..errors import UsageError, needs
 from .arrow import rows, schema
+from .batches import fetched
 from .parts import Batch, write_part
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _rows_of(batch: dict[str, Any], provider: str | None) -> pyarrow.Table:
 
     tables = []
     for unit, files in zip(batch["unit"], batch["files"], strict=True):
-        table = rows(pickle.loads(files), provider=provider)
+        table = rows(fetched(pickle.loads(files)), provider=provider)
         count = table.num_rows
         beside = {UNIT: [int(unit)] * count, AT: list(range(count)), OF: [count] * count}
         for name, values in beside.items():
