@@ -53,7 +53,7 @@ class Input(NamedTuple):
         try:
             system, path = _system(url)
             file: BinaryIO = system.open(path, "rb")
-        except Exception as error:  # each store has errors of its own
+        except Exception as error:  # noqa: BLE001  each store has errors of its own
             raise OSError(_said(error, url)) from None  # which tell the whole address
         return file
 
@@ -106,7 +106,7 @@ def _files_in(folder: str) -> list[Input]:
 def _input(path: str) -> Input:
     try:
         told = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return Input(path)  # opening it says why
     return Input(path, told.st_size, str(told.st_mtime_ns))
 
