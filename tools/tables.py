@@ -53,11 +53,10 @@ With DuckDB, over the Parquet file:
 
 ```sql
 -- which tools break, and how
-SELECT provider, c.name, c.reason, count(*) AS broken
-FROM 'calls.parquet' AS c JOIN (SELECT session, provider FROM 'calls.parquet' WHERE kind = 'session')
-USING (session)
+SELECT s.provider, c.name, c.reason, count(*) AS broken
+FROM 'calls.parquet' AS c JOIN 'calls.parquet' AS s ON s.session = c.session AND s.kind = 'session'
 WHERE c.kind = 'call' AND c.outcome = 'broken'
-GROUP BY ALL ORDER BY broken DESC, provider, c.name
+GROUP BY ALL ORDER BY broken DESC, s.provider, c.name
 ```
 
 ```sql
