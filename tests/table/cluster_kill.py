@@ -3,7 +3,7 @@
     python -m tests.table.cluster_kill FOLDER RECIPE ...
 
 FOLDER/in holds a named pipe, z-pipe.sse. Of two runs, in the first one process is killed that reads it
-(once.parquet), in the second each (always.parquet). Then FOLDER/RECIPE.py runs on the cluster as well, for each
+(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster as well, for each
 of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
 
 Rule: what happened is printed as one line of JSON. It is a program of its own, as Ray leaves threads behind.
@@ -86,7 +86,7 @@ def main(folder: Path, recipes: list[str]) -> None:
     ]
     os.environ["RAY_ADDRESS"] = cluster.address
     for recipe in recipes:
-        exec(Path(f"{recipe}.py").read_text(), {"__name__": "__main__"})
+        exec(Path(f"recipe_{recipe}.py").read_text(), {"__name__": "__main__"})
         os.rename("tables", f"tables-{recipe}")
     cluster.shutdown()
     print(json.dumps(told))

@@ -96,7 +96,7 @@ def test_a_cluster_whose_processes_are_killed_loses_and_doubles_nothing(folder: 
     if importlib.util.find_spec("daft"):
         recipes["daft"] = "import daft\n\ndaft.set_runner_ray()\n" + RECIPES["daft"]
     for name, recipe in recipes.items():
-        (folder.parent / f"{name}.py").write_text(recipe)
+        (folder.parent / f"recipe_{name}.py").write_text(recipe)
     done = subprocess.run(
         [sys.executable, "-m", "tests.table.cluster_kill", str(folder.parent), *recipes],
         cwd=ROOT, capture_output=True, text=True, check=False,
