@@ -76,7 +76,7 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
-    Room("report", ". rows moments number tally markup plots sections document",
+    Room("report", "rows moments number tally markup plots sections document .",
          "rows", "one page that shows what they say"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
