@@ -38,8 +38,8 @@ __all__ = ["MADE", "Answer", "Headers", "Unread", "pairs_of", "take_of", "when"]
 
 MADE = "imported by streamnorm"
 Headers = list[tuple[str, str]]
-LONGEST_HEADER = 64 * 1024
-MOST_HEADERS = 1000
+LONGEST_HEADER = 16 * 1024
+MOST_HEADERS = 256
 # Media types of streams; JSON is none, although an error may be that, and a stream that is a list.
 _STREAMS = ("text/event-stream", "ndjson", "jsonl", "json-seq", "stream+json", AWS_FRAMES)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
@@ -55,6 +55,7 @@ class Answer(msgspec.Struct, kw_only=True):
     headers: Headers = []
     request_headers: Headers = []
     captured: str | None = None
+    remark: str = ""  # on how its body is kept
     times: list[tuple[float, int]] = []  # when so many bytes of the body came, if that is known
     torn: bool = False
     raw: bool = False  # may the body still be in chunks of HTTP/1.1?
@@ -98,7 +99,8 @@ def take_of(answer: Answer, origin: str, *, limit: int) -> Take:
     )
     chunks = _timed(_redacted(body, redactor), answer.times)
     seed = digest_of(chunks)
-    facts = _facts(answer, origin, redactor, seed)
+    whence = f"{origin}, {answer.remark}" if answer.remark else origin
+    facts = _facts(answer, whence, redactor, seed)
     return Take(facts, chunks, facts.get("provider"), seed, bool(answer.times), answer.torn)
 
 
