@@ -34,14 +34,14 @@ class Room(NamedTuple):
 ROOMS = (
     Room("text", ". written media balance exact canonical halves shown",
          "characters", "exact values, canonical forms, safe text"),
-    Room("", "events errors limits notes tools options fold conversation",
+    Room("", "events errors limits notes private tools options fold conversation",
          "", "the values that users hold"),
-    Room("framing", ". sse json_array lines aws borders",
+    Room("framing", ". sse json_array lines aws borders inflate",
          "bytes in any chunking", "frames"),
     Room("core", ". cursor mint marks copies calls mend stencil even media parser lanes complete row",
          "what a wire said about a call", "events: the state machine of calls"),
     Room("encoding", ". ids names schemas fields pairs mending steps teller encoder extra declare plan envelope "
-         "socket server messages kept repair",
+         "socket server plain messages kept repair",
          "conversations, tools, results", "the way back, in no provider's words"),
     Room("providers", "*",
          "one wire's payloads and words", "verbs of core; that wire's requests"),
@@ -55,10 +55,10 @@ ROOMS = (
          "a take", "its facts"),
     Room("captures", "packed strangers answer har vcr curl tape . inputs opened",
          "files that other programs wrote", "takes"),
-    Room("table", "columns records .",
+    Room("table", "columns records batches arrow sinks parts crew run .",
          "files with streams", "rows, on any engine"),
-    Room("edge", ". runtime clients sources refusals reading failures summary timer watch intake broadcast stream "
-         "connect replay transport messages session",
+    Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
+         "broadcast stream connect replay transport messages session",
          "responses, SDK streams, addresses, takes", "Stream: the only room that waits"),
     Room("", "sessions",
          "", "the public names of sessions"),
@@ -76,13 +76,15 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
+    Room("report", ". rows moments number tally markup plots sections document",
+         "rows", "one page that shows what they say"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
          "requests of clients of any wire", "answers of any provider, in their words"),
-    Room("cli", "style progress log grid view play sources providers replay demo inspect import_ record repair "
-         "watch serve gateway . __main__",
+    Room("cli", "style progress log grid view play sources providers replay demo inspect import_ table report "
+         "record repair watch serve gateway . __main__",
          "a command line", "text, exit codes"),
     Room("", "__main__",
          "`python -m streamnorm`", "the command line"),

@@ -33,6 +33,8 @@ examples:
   streamnorm record -- curl -N ...                record a live stream and watch it
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
   streamnorm import session.har -o takes/         takes of what other programs captured
+  streamnorm table recordings -o calls.parquet    rows of many streams, for questions over all
+  streamnorm report recordings --open             a page with plots about many streams
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
   streamnorm gateway --to anthropic               one address for clients; no cut call ever runs
@@ -67,7 +69,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, gateway, import_, inspect, providers, record, repair, replay, serve, watch
+    from . import (
+        demo,
+        gateway,
+        import_,
+        inspect,
+        providers,
+        record,
+        repair,
+        replay,
+        report,
+        serve,
+        table,
+        watch,
+    )
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -82,6 +97,8 @@ def _parser() -> argparse.ArgumentParser:
         record,
         inspect,
         import_,
+        table,
+        report,
         repair,
         serve,
         gateway,

@@ -22,6 +22,8 @@ import anyio
 
 from ..core.cursor import Cursor
 from ..errors import ProviderError, UsageError
+from ..framing.inflate import NotInflated
+from ..limits import Limits
 from ..normalizer import Normalizer
 from ..providers import AUTO, PROVIDERS, provider_row
 from ..providers.detect import by_address
@@ -33,7 +35,6 @@ from .sources import Facts, Item, Source, Tap, is_transport, source_of
 from .stream import Stream
 
 if TYPE_CHECKING:
-    from ..limits import Limits
     from ..takes.recorder import Recorder
 
 __all__ = ["connect"]
@@ -175,6 +176,7 @@ class Connection(Source):
         self.closable = False  # until something is open
         self.attempts = 0
         self._pipe: Normalizer | None = None
+        self._limits = Limits()
         self._recorder: Recorder | None = None
         self._resumes = resumes
         if after is not None:
@@ -188,8 +190,8 @@ class Connection(Source):
     def is_sync(self) -> bool:
         return False
 
-    def received(self) -> int | None:
-        return self._body.received() if self._body else None
+    def bound(self, limits: Limits) -> None:
+        self._limits = limits
 
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
@@ -288,6 +290,7 @@ class Connection(Source):
             **self._request,
         )
         self._body = source_of(await client.send(request, stream=True))
+        self._body.bound(self._limits)
         self.facts = self._body.facts
         status = self.facts.status or 200
         if not 200 <= status < 300:
@@ -364,6 +367,8 @@ async def _some_of(body: Source) -> bytes:
     try:
         while len(said) < BODY and (item := await body.next()) is not None:
             said += item if isinstance(item, bytes) else b""
+    except NotInflated:
+        pass
     except Exception as error:
         if not is_transport(error):
             raise

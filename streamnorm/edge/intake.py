@@ -1,7 +1,7 @@
 """What a source gives comes in, a chunk or payload at a time; the pipe's events go out.
 
-Rule: what comes is counted and recorded first. It is held back while it may be no stream at all,
-and refused if it grows too much when it is unpacked. No waiting here, and no clock.
+Rule: what comes is counted and recorded first, and held back while it may be no stream at all. No
+waiting here, and no clock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake"]
 
-RATIO, RATIO_AFTER = 100, 1024 * 1024  # unpacked to packed bytes, once that many were unpacked
 _CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or would have
 
 
@@ -100,11 +99,7 @@ class Intake:
             return self._pipe.feed_payload(item)
         if self._gate is not None:
             item = self._gate.let_in(item)
-        if self._tally.bytes > RATIO_AFTER and self._is_bomb():
-            return self._pipe.fail(
-                "limit", f"more than {RATIO} times as long unpacked as packed", code="ratio"
-            )
-        self._calm = (self._gate is None or self._gate.open) and not self._source.is_packed
+        self._calm = self._gate is None or self._gate.open
         return self._pipe.feed(item)
 
     def _framed(self, item: dict[str, Any]) -> Item:
@@ -146,10 +141,6 @@ class Intake:
         if isinstance(events[-1], Failed) and events[-1].reason != "provider_error":
             raise self._gate.no_stream()
         return events
-
-    def _is_bomb(self) -> bool:
-        received = self._source.received()
-        return received is not None and self._tally.bytes > RATIO * received
 
     def _keep(self, item: Item) -> int:
         """Count and record what came; returns its size."""

@@ -10,7 +10,6 @@ from .. import refusals as refused
 from ..errors import ProviderError
 from ..providers import PROVIDERS
 from ..refusals import BODY, object_in, retry_after, words_in
-from ..text.shown import clean
 from .sources import Facts
 
 __all__ = ["BODY", "Gate", "refusal", "retry_after"]
@@ -35,8 +34,7 @@ class Gate:
         kind = facts.headers.get("content-type", "").lower()
         self._html = kind.startswith("text/html")
         self._json = "json" in kind and "ndjson" not in kind and "jsonl" not in kind
-        self._stacked = "," in facts.headers.get("content-encoding", "")
-        self.open = not (self.refused or self._html or self._json or self._stacked)
+        self.open = not (self.refused or self._html or self._json)
 
     def let_in(self, chunk: bytes) -> bytes:
         """What may pass now; an empty chunk while it is being looked at."""
@@ -44,7 +42,7 @@ class Gate:
             return chunk
         self._held.append(chunk)
         self._size += len(chunk)
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             if self._size >= BODY:
                 raise self.error()
             return b""
@@ -52,7 +50,7 @@ class Gate:
 
     def at_end(self) -> bytes:
         """The body ended: what may still pass."""
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             raise self.error()
         body, self._held, self.open = b"".join(self._held), [], True
         if (said := object_in(body)) is not None and words_in(said):
@@ -65,12 +63,6 @@ class Gate:
 
     def error(self, body: bytes | None = None) -> ProviderError:
         """The refusal, from as much of the body as was read."""
-        if self._stacked:
-            return ProviderError(
-                "the body is packed more than once (content-encoding: "
-                f"{clean(self._facts.headers['content-encoding'])}), which is refused",
-                status=self._facts.status, provider=self._provider,
-            )  # fmt: skip
         body = b"".join(self._held) if body is None else body
         return refusal(self._facts, body, provider=self._provider)
 

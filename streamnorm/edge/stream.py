@@ -23,7 +23,9 @@ import anyio
 from anyio import lowlevel
 
 from ..errors import BrokenCallError, NoteRaised, ProviderError, UsageError
-from ..events import Event, Failed, Finish, Provenance, TextDelta, ToolCall
+from ..events import Event, Failed, FailedReason, Finish, Provenance, TextDelta, ToolCall
+from ..framing.inflate import NotInflated
+from ..limits import Limits
 from ..normalizer import Normalizer
 from .broadcast import Broadcast
 from .failures import CutShort, Reported, error_of
@@ -37,8 +39,6 @@ from .watch import OnAsyncio, Watch, watch_for
 
 if TYPE_CHECKING:
     import os
-
-    from ..limits import Limits
 
 __all__ = ["Picked", "Stream", "normalize"]
 
@@ -109,6 +109,7 @@ class Stream:
         self._source = source
         self._pipe: Normalizer = reading.pipe(provider or source.whose())
         source.feeds(self._pipe)
+        source.bound(reading.limits or Limits())
         self._queue: deque[Event] = deque()
         self._over = False  # nothing follows what is in the queue, but perhaps …
         self._error: Exception | None = None  # … this, once
@@ -464,6 +465,8 @@ class Stream:
             try:
                 while left > 0 and (item := await self._source.next()) is not None:
                     left -= self._intake.feed_rest(item)
+            except NotInflated:
+                return None
             except Exception as error:
                 if not is_transport(error):
                     raise
@@ -601,6 +604,8 @@ class Stream:
             self._hear(self._pipe.fail(error.reason, said[0], retryable=said[1], code=said[2]))
         elif isinstance(error, ProviderError):
             self._refuse(error)
+        elif isinstance(error, NotInflated):
+            self._leave_packed(error)
         elif not is_transport(error):
             return False
         elif (refusal := self._intake.refusal()) is not None:
@@ -611,6 +616,16 @@ class Stream:
             self._cause = error.with_traceback(None)
             self._fail(Reported(error, self._source.facts.redacted))
         return True
+
+    def _leave_packed(self, error: NotInflated) -> None:
+        """The body must not be unpacked, or cannot be. From its headers that is a refusal."""
+        refusal = self._intake.refusal()
+        if refusal is None and error.code == "encoding":
+            refusal = ProviderError(str(error), status=self._source.facts.status)
+        if refusal is not None:
+            return self._refuse(refusal)
+        reason: FailedReason = "limit" if error.is_limit else "protocol"
+        return self._hear(self._pipe.fail(reason, str(error), code=error.code))
 
     def _fail(self, said: Reported) -> None:
         if said.status >= 400 and not self._tally.events:

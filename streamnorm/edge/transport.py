@@ -16,9 +16,10 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from ..errors import RecordingError, UsageError
-from ..events import Event, Failed, StreamStart, Unrecognized, event_to_dict
+from ..events import Event, Failed, FailedReason, StreamStart, Unrecognized, event_to_dict
 from ..framing import sniff
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..framing.inflate import PLAIN, Inflater, NotInflated
 from ..limits import Limits
 from ..notes import WARNING, Scribe
 from ..passage import Passage
@@ -29,6 +30,7 @@ from .clients import library_of, stream_class, transport_class
 from .failures import error_of
 from .sources import Facts
 from .summary import Tally
+from .unpacking import Unpacking
 
 if TYPE_CHECKING:
     from ..takes.recorder import Recorder
@@ -134,13 +136,18 @@ class _GuardingTransport:
         wire = _wire_of(request, response)
         if wire is None:
             return response
-        library, stream, packing = library_of(request), response.stream, _packing(response)
+        library, encoding = library_of(request), response.headers.get("content-encoding", "")
+        unpacking: Unpacking | None = None
+        if encoding.strip().lower() not in PLAIN:
+            if _kind(response) not in _STREAMS and not _is_read(encoding):
+                return response  # as likely as not it is no stream: that is the client's to read
+            unpacking = Unpacking(encoding, self._options.limits)
         guard = _Guard(_facts(request, response), wire, library, self._options)
-        if packing:  # what the client hears is unpacked already
-            stream = library.Response(200, headers={"content-encoding": packing}, stream=stream)
+        if unpacking is not None:  # what the client hears is unpacked already
             for name in ("content-encoding", "content-length"):
                 response.headers.pop(name, None)
-        response.stream = stream_class(library, _GuardedStream)(stream, guard)
+        guarded = stream_class(library, _GuardedStream)
+        response.stream = guarded(response.stream, guard, unpacking)
         return response
 
 
@@ -155,8 +162,7 @@ def _wire_of(request: Any, response: Any) -> _Wire | None:
     """None: it is no stream."""
     if not 200 <= response.status_code < 300 or request.method == "HEAD":
         return None
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    named = by_address(request.url).name
+    kind, named = _kind(response), by_address(request.url).name
     if kind in _STREAMS:
         return _Wire(named or AUTO, sure=named is not None)
     if named is not None and kind == "application/json":  # as an answer that is none, too
@@ -165,9 +171,18 @@ def _wire_of(request: Any, response: Any) -> _Wire | None:
     return _Wire(AUTO, sure=False) if named is not None and kind in ("", "text/plain") else None
 
 
-def _packing(response: Any) -> str:
-    packing: str = response.headers.get("content-encoding", "identity").strip().lower()
-    return "" if packing in ("", "identity") else packing
+def _kind(response: Any) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_read(encoding: str) -> bool:
+    """Is a body that is packed so one that can be read here?"""
+    try:
+        Inflater(encoding)
+    except NotInflated:
+        return False
+    return True
 
 
 def _facts(request: Any, response: Any) -> Facts:
@@ -182,17 +197,19 @@ def _facts(request: Any, response: Any) -> Facts:
 class _GuardedStream:
     """The body of a response, read once, in a ``for`` or in an ``async for`` loop."""
 
-    def __init__(self, body: Any, guard: _Guard) -> None:
-        self._body, self._guard = body, guard
+    def __init__(self, body: Any, guard: _Guard, unpacking: Unpacking | None) -> None:
+        self._body, self._guard, self._unpacking = body, guard, unpacking
 
     def __iter__(self) -> Iterator[bytes]:
         guard, body = self._guard, self._body
         try:
-            for chunk in body.iter_bytes() if hasattr(body, "iter_bytes") else body:
+            for chunk in self._unpacking.now(body) if self._unpacking else body:
                 if given := guard.feed(chunk):
                     yield given
                 if guard.failed:
                     break
+        except NotInflated as error:
+            raise guard.left_packed(error) from error
         except Exception as error:
             guard.broken(error)
             raise
@@ -203,11 +220,13 @@ class _GuardedStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         guard, body = self._guard, self._body
         try:
-            async for chunk in body.aiter_bytes() if hasattr(body, "aiter_bytes") else body:
+            async for chunk in self._unpacking.later(body) if self._unpacking else body:
                 if given := guard.feed(chunk):
                     yield given
                 if guard.failed:
                     break
+        except NotInflated as error:
+            raise guard.left_packed(error) from error
         except Exception as error:
             guard.broken(error)
             raise
@@ -273,6 +292,14 @@ class _Guard:
         """The connection failed, which the client hears from its library."""
         self._passage.fail("transport", self._facts.redacted(str(error)), retryable=True)
         self._finish()
+
+    def left_packed(self, error: NotInflated) -> Any:
+        """The body must not be unpacked, or cannot be: the client's own error, whoever's stream it is."""
+        reason: FailedReason = "limit" if error.is_limit else "protocol"
+        self._passage.fail(reason, str(error))
+        self._finish()
+        failed = Failed(reason, str(error), code=error.code)
+        return error_of(failed, self._passage.provider, partial(_mixed, self._library))
 
     def left(self) -> None:
         """The client reads no more."""

@@ -5,7 +5,7 @@
 
 Rule: pure, and it raises nothing for what is in a file: what holds no stream is a row of kind
 ``session`` as well, whose outcome is ``unreadable``. A row has the columns of its kind
-(``table.columns``), those alone, and its session's row comes before it.
+(``table.columns``), all of them and in their order, and its session's row comes before it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ..events import ToolCall
 from ..survey import CallFacts, ResultFacts, Survey, survey, utf8_size
 from ..text.canonical import sealed
 from ..text.written import json_text
+from .columns import COLUMNS
 
-__all__ = ["Record", "records"]
+__all__ = ["Record", "records", "records_of", "unreadable"]
 
 Record = dict[str, Any]
 
@@ -33,29 +34,43 @@ def records(name: str, data: bytes, *, provider: str | None = None) -> Iterator[
     >>> [(row["kind"], row["outcome"], row["reason"]) for row in rows]
     [('session', 'failed', 'truncated')]
     """
-    for found in streams_of(data, name=name):
+    for found in streams_of(data, name=name, provider=provider):
         if isinstance(found, Left):
-            yield unreadable(name, found.name, found.why, size=len(data))
-            continue
-        try:
-            facts = survey(found.take, provider)
-        except StreamnormError as error:
-            yield unreadable(name, found.name, str(error), size=len(data))
-            continue
-        yield _session(name, found, facts)
-        yield from (_call(found.name, call) for call in facts.calls)
-        yield from (_result(found.name, result) for result in facts.results)
-        yield from (_note(found.name, note, count) for note, count in facts.notes.items())
+            if not found.aside:  # what stands beside streams, as pages and pictures do in a HAR
+                yield unreadable(name, found.name, found.why, size=len(data))
+        else:
+            yield from records_of(name, found, provider=provider)
+
+
+def records_of(file: str, found: Found, *, provider: str | None = None) -> list[Record]:
+    """The rows of one stream."""
+    take, name = found.take, found.name
+    try:
+        facts = survey(take, provider)
+    except StreamnormError as error:
+        size = sum(len(chunk) for _, chunk in take.chunks)
+        return [unreadable(file, name, str(error), size=size)]
+    rows = [_session(file, found, facts)]
+    rows += [_call(name, call) for call in facts.calls]
+    rows += [_result(name, result) for result in facts.results]
+    rows += [_note(name, note, count) for note, count in facts.notes.items()]
+    return rows
 
 
 def unreadable(file: str, session: str, why: str, *, size: int | None = None) -> Record:
     """The row of what holds no stream."""
-    return {"kind": "session", "session": session, "input": file, "outcome": "unreadable",
-            "detail": why, "bytes": size}  # fmt: skip
+    return _BLANK | {"session": session, "input": file, "outcome": "unreadable", "detail": why,
+                     "bytes": size}  # fmt: skip
+
+
+_BLANK: Record = {
+    "kind": "session",
+    **dict.fromkeys(["session", *(column.name for column in COLUMNS["session"])]),
+}
 
 
 def _session(file: str, found: Found, facts: Survey) -> Record:
-    whole = sum(call.end == "whole" for call in facts.calls)
+    whole = len([call for call in facts.calls if type(call.told) is ToolCall])
     used, ending = facts.usage, facts.ending
     return {
         "kind": "session",

@@ -35,6 +35,7 @@ from ..errors import RecordingError, UsageError
 from ..framing import sniff
 from ..framing.aws import Frames, resealed
 from ..notes import WARNING, Scribe
+from ..private import private_file
 from ..providers import PROVIDERS
 from ..text.shown import clean
 from ..text.written import json_bytes, sse
@@ -384,11 +385,11 @@ _CAUSES = {
 
 
 def _create(target: str) -> int:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    flags = os.O_WRONLY
     for extra in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, extra, 0)
     try:
-        return os.open(target, flags, 0o600)
+        return private_file(target, flags)
     except OSError as error:
         why = _CAUSES.get(error.errno or 0, f"{error.strerror}. Name another place")
         raise RecordingError(f"{clean(str(target))} cannot be recorded to: {why}.") from error

@@ -32,7 +32,17 @@ from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, ou
 from ..text.media import is_web
 from ..text.written import json_bytes, safe_json, safe_struct
 from ..tools import ToolResult
-from ._encoder import INTERNAL, PIECES, SSE_HEADERS, ErrorText, Item, as_item, plain_error
+from ._encoder import (
+    CUT_OFF,
+    INTERNAL,
+    PIECES,
+    SSE_HEADERS,
+    UNAVAILABLE,
+    ErrorText,
+    Item,
+    as_item,
+    plain_error,
+)
 from ._encoder import Encoder as _Encoder
 from ._pace import WITHIN, Encoded
 
@@ -143,7 +153,7 @@ def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: An
     return Encoded(events, Encoder(**options), within)
 
 
-def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+def lost(payloads: Iterable[bytes], why: str = CUT_OFF) -> list[bytes]:
     """How to end a stream whose producer has died, given all payloads that it left."""
     last = b""
     for payload in payloads:
@@ -151,6 +161,8 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
     if last == safe_json(END):
         return []
     failed = Failed("truncated", why, code=INTERNAL)
+    if why == UNAVAILABLE:
+        failed = Failed("transport", why, retryable=True, code="unavailable")
     return [safe_json(event_to_dict(failed)), safe_json(END)]
 
 

@@ -179,3 +179,12 @@ def test_every_event_of_every_take_survives(path):
         assert event_from_dict(json.loads(line)) == event
         assert pickle.loads(pickle.dumps(event)) == event
         line.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [("get_weather", True), ("fs.read:2-b", True), ("a" * 128, True), ("a" * 129, False), ("", False),
+     ("\x1b[31mred", False), ("two words", False), ("line\n", False), ("wéather", False), ("a/b", False)],
+)  # fmt: skip
+def test_a_name_that_no_tool_should_have_is_said_to_be_none(name: str, valid: bool):
+    assert e.ToolCall(0, "call_1", name, {}, "{}").name_valid is valid
