@@ -19,6 +19,7 @@ from ..events import Failed
 from ..framing import sniff
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
 from ..framing.aws import Frames, resealed
+from ..framing.inflate import PLAIN
 from ..normalizer import Normalizer
 from ..notes import unheard
 from ..providers.detect import by_address
@@ -31,7 +32,7 @@ from ..takes.redact import (
     secrets_in_url,
 )
 from ..text.shown import clean
-from .packed import PACKED, packing_of, unpack
+from .packed import packing_of, unpack
 from .strangers import HEAD, NoStream, form_of
 
 __all__ = ["MADE", "Answer", "Headers", "Unread", "pairs_of", "take_of", "when"]
@@ -114,13 +115,12 @@ def _unpacked(answer: Answer, limit: int) -> bytes:
     coding = answer.header("content-encoding").lower().strip()
     packing = packing_of(body)
     if packing is None:
-        if coding not in ("", "identity", *PACKED) and _is_binary(body):
-            raise NoStream(
-                f"is packed with {clean(coding[:40])}, which is not read. Capture it again without: "
-                "accept-encoding: identity"
-            )
-        return body
-    body, whole = unpack(body, name="the body")
+        if coding in PLAIN or not _is_binary(body):  # a browser and a proxy unpack what they keep
+            return body
+        if sniff(body[:64]) == "aws":
+            return body
+        packing = coding
+    body, whole = unpack(body, packing, name="the body")
     if len(body) > limit:
         raise NoStream("is too long when it is unpacked.")
     answer.torn |= not whole

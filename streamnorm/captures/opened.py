@@ -20,13 +20,14 @@ from typing import BinaryIO, TypeAlias
 from ..errors import RecordingError
 from ..takes.format import BOM, HEADER, Reader
 from . import Left, streams_of
-from .packed import PIECE, packing_of, unpacked
+from .packed import packing_of, unpacked
 from .strangers import HEAD, NoStream, form_of, lanes_of
 from .tape import Bit, Part, parts, parts_of_take
 
 __all__ = ["Opened", "opened"]
 
 Opened: TypeAlias = Iterator[Left | tuple[Part, Bit | None]]
+PIECE = 256 * 1024
 _IN_PIECES = ("take", "sse", "ndjson", "json", "aws", "session")
 
 
@@ -108,14 +109,15 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The same, and what is in them if they are packed."""
+    """The same, and what is in them if they are packed; four bytes tell."""
     head = b""
     for piece in pieces:
         head += piece
-        if len(head) > 1:
+        if len(head) > 3:
             break
     whole = chain([head], pieces)
-    return unpacked(whole, name=name) if packing_of(head) is not None else whole
+    packing = packing_of(head)
+    return whole if packing is None else unpacked(whole, packing, name=name)
 
 
 def _counted(pieces: Iterator[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:

@@ -41,7 +41,6 @@ _MAGIC = (
     (b"PK\x03\x04", "is a zip archive. Unpack it, and name the files in it."),
     (b"SQLite format 3\0", "is an SQLite database. Streams are kept in files: name one of those."),
     (b"PAR1", "is a Parquet table. Streams are kept in files: name one of those."),
-    (b"\x28\xb5\x2f\xfd", "is packed with zstd. Unpack it first: unzstd FILE"),
     (b"BZh", "is packed with bzip2. Unpack it first: bunzip2 FILE"),
     (b"\xfd7zXZ", "is packed with xz. Unpack it first: unxz FILE"),
     (b"7z\xbc\xaf", "is a 7z archive. Unpack it, and name the files in it."),
@@ -82,8 +81,8 @@ def form_of(head: bytes, *, whole: bool, provider: str | None = None) -> str:
     """
     if head.startswith((HEADER, BOM + HEADER)):
         return "take"
-    if (packing := packing_of(head)) is not None:
-        return packing
+    if packing_of(head) is not None:
+        return "packed"
     text = head.removeprefix(BOM)
     for form, pattern in (("curl", _STATUS), ("har", _HAR), ("vcr", _CASSETTE)):
         if pattern.match(text):

@@ -8,7 +8,9 @@ import re
 import zlib
 from pathlib import Path
 
+import brotli
 import pytest
+import zstandard
 
 from streamnorm import replay
 from streamnorm.captures import Found, Left, read_take, streams_of
@@ -161,7 +163,9 @@ def test_exchanges_that_are_no_streams_are_counted_in_one_sentence():
 @pytest.mark.parametrize(
     "file", ["vcrpy.yaml", "browser.har", "curl_several.txt", "body.aws", "body.sse"]
 )
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, zlib.compress, zstandard.ZstdCompressor().compress]
+)
 def test_each_form_may_be_packed(file, pack):
     data = (FILES / file).read_bytes()
     assert [one.take for one in found_in(pack(data))] == [one.take for one in found_in(data)]
@@ -180,6 +184,24 @@ def test_members_of_gzip_follow_each_other():
     body = (FILES / "body.sse").read_bytes()
     (found,) = found_in(gzip.compress(body[:700]) + gzip.compress(body[700:]) + b"\0" * 512)
     assert found.take.wire == body
+
+
+@pytest.mark.parametrize(
+    ("coding", "pack"),
+    [
+        ("br", brotli.compress),
+        ("zstd", zstandard.ZstdCompressor().compress),
+        ("deflate", zlib.compress),
+    ],
+)
+def test_bodies_are_unpacked_as_their_headers_say(coding, pack):
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Type: text/event-stream\r\n\r\n"
+    )
+    (found,) = found_in(head.encode() + pack(CHAT_BODY.encode()))
+    assert told(found.take) == CHAT
+    (left,) = left_in(head.replace(coding, "lzma").encode() + b"\xfa\xfb\xfc\xfd" * 20)
+    assert "(content-encoding: lzma)" in left.why
 
 
 # --- a HAR ----------------------------------------------------------------------------------------

@@ -45,7 +45,6 @@ EVENT = b'{"choices":[{"delta":{"content":"Hi"}}]}'
         (b"\xff\xd8\xff\xe0", "is a picture (JPEG)"),
         (b"SQLite format 3\0....", "is an SQLite database."),
         (b"PAR1....", "is a Parquet table."),
-        (b"\x28\xb5\x2f\xfd....", "is packed with zstd."),
         (b"BZh91AY", "is packed with bzip2."),
         (b"%PDF-1.7", "is a PDF"),
         (b"\x7fELF....", "is a program"),

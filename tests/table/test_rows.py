@@ -60,7 +60,7 @@ def test_whatever_an_engine_hands_over_gives_the_same_rows(batch):
     assert told(table.rows(batch()), "kind", "session", "outcome") == [
         ("session", "a.sse", "finish"),
         ("call", "a.sse", "whole"),
-        ("session", "b.sse", "failed"),
+        ("session", "b.sse", "unreadable"),
     ]
 
 
