@@ -24,11 +24,11 @@ from .packed import packing_of, unpacked
 from .strangers import HEAD, NoStream, form_of, lanes_of
 from .tape import Bit, Part, parts, parts_of_take
 
-__all__ = ["Opened", "opened"]
+__all__ = ["IN_PIECES", "Opened", "opened"]
 
 Opened: TypeAlias = Iterator[Left | tuple[Part, Bit | None]]
 PIECE = 256 * 1024
-_IN_PIECES = ("take", "sse", "ndjson", "json", "aws", "session")
+IN_PIECES = ("take", "sse", "ndjson", "json", "aws", "session")
 
 
 def opened(
@@ -62,7 +62,7 @@ def _opened(
             yield Left(name, none.why)
             return
         form = ""  # one long value, of which only the end tells more
-    if form not in _IN_PIECES:
+    if form not in IN_PIECES:
         yield from _whole(_counted(chain([begun], rest or ()), advance), name, provider)
         return
     if rest is None or not again or seed or _names_seed(begun):
@@ -145,7 +145,7 @@ def _tells(begun: bytes, provider: str | None) -> bool:
     if (BOM + HEADER).startswith(begun[: len(BOM + HEADER)]) or HEADER.startswith(begun):
         return False
     try:
-        return form_of(begun, whole=False, provider=provider) in _IN_PIECES
+        return form_of(begun, whole=False, provider=provider) in IN_PIECES
     except NoStream:
         return False
 
