@@ -20,8 +20,8 @@ from tests.conftest import ALL, RECORDINGS
 LOOK = script(say("One."), say("Two."), call("get_weather", city="Oslo"), finish())
 HERE = [sys.executable, "-m", "streamnorm.cli"]
 SYNTHETIC = "calls_without_ids.sse"  # all of its ids are minted
-MEGABYTES = 200 if ALL else 12
-PEAK = 100  # megabytes, of which Python and its modules are about forty
+MEGABYTES = 200 if ALL else 16
+PEAK = 65  # megabytes, of which Python and its modules are forty; read at once, a file takes three times its size
 
 
 class Piped:
@@ -184,6 +184,7 @@ def large(kind: str) -> Iterator[bytes]:
             yield piece
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak there")
 @pytest.mark.parametrize("kind", ["take", "body", "container", "session"])
 @pytest.mark.parametrize("command", ["inspect", "replay"])
 def test_memory_does_not_grow_with_the_file(kind, command, tmp_path):
@@ -191,17 +192,19 @@ def test_memory_does_not_grow_with_the_file(kind, command, tmp_path):
     with file.open("wb") as out:
         out.writelines(large(kind))
     code = (
-        "import resource, sys; from streamnorm.cli import main\n"
+        "import sys; from streamnorm.cli import main\n"
         "status = main(sys.argv[1:])\n"
-        "print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)"
+        # of this program alone: what getrusage says begins with the size of the one that started it
+        "peak = [line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')]\n"
+        "print(status, *peak, file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, command, str(file), "--json"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True,
     )  # fmt: skip
-    status, megabytes = map(int, done.stderr.split()[-2:])
+    status, kilobytes = map(int, done.stderr.split()[-2:])
     assert status in (0, 3)  # it never ends, but for the session
-    assert megabytes < PEAK
+    assert kilobytes < PEAK * 1024
 
 
 def test_a_bar_is_shown_on_a_terminal_and_gone_at_the_end(tmp_path):
