@@ -100,11 +100,23 @@ mutate: $(DEV) ## remove the guards of the code one by one: a test must notice e
 	@echo "==> removing guards (an hour or two; it goes on where it was stopped; ARGS='--file core/calls.py')"
 	@$(BIN)/python -m tools.mutate $(ARGS)
 
+battery: $(DEV) ## show odd and cut streams to us, SDKs and frameworks: who tells a wrong call in silence
+	@echo "==> reading odd and cut streams (minutes; the first time peers are installed; ARGS='--cuts 10')"
+	@$(BIN)/python -m bench.battery.run $(ARGS)
+	@$(BIN)/python -m tools.promises
+
+lowest: $(DEV) ## run the quick tests with the lowest versions that pyproject.toml allows
+	@echo "==> installing the lowest versions, then the quick tests"
+	@$(BIN)/python -m tools.lowest $(ARGS)
+
+release-check: $(DEV) ## build, install on every Python, each extra, licences, lowest versions, tests there
+	@$(BIN)/python -m tools.release $(ARGS)
+
 everything: $(ALL) ## install the clients of others that tests can read streams with
 
 clean: ## remove the environments, caches and build results
 	@echo "==> removing the environments, caches and build results"
-	@rm -rf $(VENV) .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venv-bench .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -55,7 +55,7 @@ ROOMS = (
          "a take", "its facts"),
     Room("captures", "packed strangers answer har vcr curl tape . inputs opened",
          "files that other programs wrote", "takes"),
-    Room("table", "columns records batches arrow sinks parts crew run .",
+    Room("table", "columns records batches arrow sinks parts crew cluster run .",
          "files with streams", "rows, on any engine"),
     Room("edge", ". runtime clients unpacking sources refusals reading failures summary timer watch intake "
          "broadcast stream connect replay transport messages session",
@@ -76,7 +76,7 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
-    Room("report", ". rows moments number tally markup plots sections document",
+    Room("report", "rows moments number tally markup plots sections document .",
          "rows", "one page that shows what they say"),
     Room("page", "answers origins takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),

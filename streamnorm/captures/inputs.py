@@ -35,6 +35,11 @@ class Input(NamedTuple):
     version: str | None = None  # another one when it has changed: its time or its ETag
     url: str | None = None  # what opens it, if that is not its name
 
+    def anywhere(self) -> Input:
+        """The same, to be opened by a process that is in another folder."""
+        url = self.url or self.name
+        return self if _URL.match(url) else self._replace(url=os.path.abspath(url))
+
     def open(self) -> BinaryIO:
         """Its bytes; an ``OSError`` if it cannot be read."""
         url = self.url or self.name

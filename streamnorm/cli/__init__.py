@@ -32,9 +32,9 @@ examples:
   curl -N ... | streamnorm replay - --json        one event per line, for other programs
   streamnorm record -- curl -N ...                record a live stream and watch it
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
-  streamnorm import session.har -o takes/         takes of what other programs captured
   streamnorm table recordings -o calls.parquet    rows of many streams, for questions over all
   streamnorm report recordings --open             a page with plots about many streams
+  streamnorm import session.har -o takes/         takes of what other programs captured
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
   streamnorm gateway --to anthropic               one address for clients; no cut call ever runs
@@ -96,9 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         replay,
         record,
         inspect,
-        import_,
         table,
         report,
+        import_,
         repair,
         serve,
         gateway,

@@ -9,17 +9,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..text.shown import clean
 
 if TYPE_CHECKING:
-    from ..captures.inputs import Input
     from ..report.tally import Summary
 
 __all__ = ["add", "run"]
@@ -80,9 +78,10 @@ def run(args: argparse.Namespace) -> int:
     if args.out != STDOUT:
         _check(Path(args.out), args.force)
     summary = _counted(args)
-    title = args.title or f"Streams in {', '.join(args.places[:3])}" + " …" * (len(args.places) > 3)
+    places = [_without_secrets(place) for place in args.places]
+    title = args.title or f"Streams in {', '.join(places[:3])}" + " …" * (len(places) > 3)
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    page = written(summary, title=title, places=args.places, made=made)
+    page = written(summary, title=title, places=places, made=made)
     if args.out == STDOUT:
         sys.stdout.write(page)
     else:
@@ -96,46 +95,35 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _without_secrets(place: str) -> str:
+    """As the page names it: an address may hold a password or a signature."""
+    from ..takes.redact import Redactor, secrets_in_url
+
+    return Redactor(secrets_in_url(place)).clean_text(place)
+
+
 # --- in -------------------------------------------------------------------------------------------
 
 
 def _counted(args: argparse.Namespace) -> Summary:
-    from ..report.rows import rows_of
+    from ..captures import Left
+    from ..report.rows import files_in, rows_of
     from ..report.tally import Tally
     from .progress import progress
 
     tally = Tally()
     files = 0
     with progress("reading", unit="files") as bar:
-        for one in _files(args.places, args.out):
-            for row in [one] if isinstance(one, dict) else rows_of(one, provider=args.provider):
+        for one in files_in(args.places, but=[] if args.out == STDOUT else [args.out]):
+            for row in rows_of(one, provider=args.provider):
                 tally.add(row)
-            files += not isinstance(one, dict)
+            files += not isinstance(one, Left)
             bar.advance()
     summary = tally.summary()
     if not files:
         why = [f"{one.facts['name']} {one.facts['detail']}" for one in summary.streams]
         raise UsageError(f"there is nothing to read: {'; '.join(why[:3])}")
     return summary
-
-
-def _files(places: list[str], out: str) -> Iterator[Input | dict[str, Any]]:
-    """Each file once, whatever names it, but for the report itself; what is none as the row that says so."""
-    from ..captures import Left
-    from ..captures.inputs import inputs
-    from ..table.records import unreadable
-
-    seen = {_real(out)} if out != STDOUT else set()
-    for one in inputs(places):
-        if isinstance(one, Left):
-            yield unreadable(one.name, one.name, one.why)
-        elif (real := _real(one.name)) not in seen:
-            seen.add(real)
-            yield one
-
-
-def _real(path: str) -> int:
-    return hash(os.path.realpath(path))  # a number, as there may be many
 
 
 # --- out ------------------------------------------------------------------------------------------
@@ -145,11 +133,10 @@ def _check(out: Path, force: bool) -> None:
     """May it be written?"""
     from ..report.document import is_report
 
-    if out.is_dir() or not out.parent.is_dir():
-        what = (
-            "is a folder" if out.is_dir() else f"cannot be written: there is no folder {out.parent}"
-        )
-        raise UsageError(f"{out} {what}; say a file: -o {USUAL}")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out} cannot be written: there is no folder {out.parent}")
+    if out.exists() and not out.is_file():
+        raise UsageError(f"{out} is no file that can be replaced; say a file: -o {USUAL}")
     if out.exists() and not force and not is_report(out):
         raise UsageError(
             f"{out} is there and is no report: choose another name, or replace it with --force"
@@ -158,11 +145,17 @@ def _check(out: Path, force: bool) -> None:
 
 def _write(out: Path, page: str) -> None:
     """Whole, or not at all."""
+    target = out.resolve()  # a link stays one
     try:
-        with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
-            file.write(page.encode())
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, out)
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{out.name}.", delete=False) as file:
+            try:
+                file.write(page.encode())
+                file.flush()
+                os.chmod(file.name, 0o666 & ~_umask())
+                os.replace(file.name, target)
+            except BaseException:
+                os.unlink(file.name)
+                raise
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from None
 

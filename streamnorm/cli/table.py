@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         out=args.out,
         kind=args.kind,
         provider=args.provider,
-        jobs=args.jobs or len(os.sched_getaffinity(0)),
+        jobs=args.jobs or _cores(),
         engine=args.engine,
         address=args.ray_address,
         force=args.force,
@@ -106,6 +106,13 @@ def run(args: argparse.Namespace) -> int:
         return FINISHED
     print("\n".join(_lines(args.out, totals)))
     return FINISHED if totals.streams or not totals.unreadable else USAGE
+
+
+def _cores() -> int:
+    """That this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _Watcher:

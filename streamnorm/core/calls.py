@@ -309,11 +309,6 @@ class Calls:
         if call.kind.runs_on == "client" or not extends(text, call.raw):
             self._break_copy(call, call.name, text, out)
 
-    def hear_aside(self, call: Call, text: str) -> None:
-        """A copy of its text, or of another's: another copy that says something else is no proof."""
-        if text and call.state < CLOSED:
-            call.aside = hash(text)
-
     def is_whole(self, call: Call) -> bool:
         """Is its text one whole object by now? However often it is asked, the text is read once."""
         if call.objects and call.objects == len(call.fragments):
@@ -826,8 +821,7 @@ class Calls:
         if self.lossy and call.misheard > MOST_CONTRADICTIONS:
             return None  # it would change nothing, and what is held may be long
         if call.aside not in (0, hash(text)):
-            call.rival, call.aside = text, 0
-            return None
+            return None  # two copies, and nobody knows which is its own
         held = _shortest(call) if len(text) != self._size(call) else call.raw
         if self.mended:
             held, text = join(held), join(text)
@@ -1234,7 +1228,7 @@ def _says(call: Call, kind: Kind, name: str | None, text: str) -> bool:
 def _agrees(call: Call, given: str) -> bool:
     """Is its text what was said of it before, as a whole? What the provider runs may know more by then."""
     raw = call.raw
-    if not (given and raw) or raw == given:
+    if raw == given or not given:
         return True
     longer = len(raw) > len(given)  # else it cannot say more, and what was given may be long
     return call.kind.runs_on == "provider" and longer and extends(raw, given)

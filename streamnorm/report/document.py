@@ -35,7 +35,7 @@ MOST_PLACES = 8
 
 
 def written(summary: Summary, *, title: str, places: Sequence[str] = (), made: str = "") -> str:
-    """The page."""
+    """The page. ``made``: when."""
     style = _read(_PAGE / "base.css") + _read(_HERE / "report.css")
     theme, script = _read(_PAGE / "theme.js"), _read(_HERE / "report.js")
     data = safe_json(_data(summary)).decode()
@@ -63,8 +63,11 @@ def written(summary: Summary, *, title: str, places: Sequence[str] = (), made: s
 
 def is_report(path: Path) -> bool:
     """Is this file one, and so one that another may replace?"""
-    with path.open("rb") as file:
-        return file.read(len(_MARK)) == _MARK.encode()
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MARK)) == _MARK.encode()
+    except OSError:  # who may not read it does not know
+        return False
 
 
 def _read(path: Path) -> str:
@@ -167,7 +170,7 @@ def _facts(summary: Summary, places: Sequence[str], made: str) -> list[tuple[str
         between += [", " if between else "", form]
     made_by = f"by streamnorm {__version__}" + (f", {made}" if made else "")
     return [
-        *([("Read", h("span", {"title": "\n".join(places)}, shown))] if places else []),
+        *([("Read", h("span", {"title": ", ".join(places)}, shown))] if places else []),
         *([("Kinds", between)] if forms else []),
         ("Recorded", _captured(summary)),
         ("Size", f"{_bytes(summary.sums.get('bytes', 0))}, {plural(summary.sums.get('events', 0), 'event')}"),
@@ -215,12 +218,8 @@ def _tile(count: str, word: str, streams: int, tags: dict[str, str], style: str)
     inner = [h("b", None, count), h("span", None, word)]
     if not streams:
         return h("li", {"class": "tile is-none"}, inner)
-    href = address(tags) if tags else "#streams"
-    return h(
-        "li",
-        {"class": f"tile tile-{style}"},
-        h("a", {"href": href, "data-streams": streams}, inner),
-    )
+    told = h("a", {"href": address(tags), "data-streams": streams}, inner)
+    return h("li", {"class": f"tile tile-{style}"}, told)
 
 
 # --- the streams ----------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ class Moments:
 
     def hear(self, at: str) -> bool:
         """One more time. Are slices longer now?"""
+        if self.first is not None and self.last is not None and self.first <= at <= self.last:
+            return False
         before = self._unit
         self.first = min(self.first or at, at)
         self.last = max(self.last or at, at)

@@ -33,7 +33,7 @@ __all__ = [
 HEIGHT = 14  # of a bar, in pixels
 TALL = 28  # of columns
 ENDS = " … "
-LEAST = 1.5  # percent: what is there can be seen
+LEAST = 2.5  # percent: what is there can be seen
 
 
 class Piece(NamedTuple):
@@ -77,7 +77,8 @@ def address(tags: dict[str, str]) -> str:
     >>> address({"call": "broken", "provider": "a&b"})
     '#provider=a%26b&call=broken'
     """
-    return "#" + "&".join(f"{one}={quote(tags[one], safe='')}" for one in FACETS if one in tags)
+    told = "&".join(f"{one}={quote(tags[one], safe='')}" for one in FACETS if one in tags)
+    return f"#{told}" if told else "#streams"
 
 
 def number(figure: Figure, tags: dict[str, str], of: str = "") -> Html:

@@ -1,25 +1,29 @@
-"""One file comes in; the rows of its streams go out: read from the streams, or from a table of them.
+"""Places come in; the rows of the streams in them go out: read from the streams, or from a table of them.
 
 Rule: a table that is finished is not read as streams: its rows are taken as they are, one after the
-other, so that memory does not grow with it. What it is tells its first row, not its name.
+other, so that memory does not grow with it. What a file is tell its first bytes, not its name. Each is read
+once, whatever names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ..captures import Left
+from ..captures.inputs import Input, inputs
 from ..errors import RecordingError, needs
+from ..table.columns import COLUMNS
 from ..table.records import records, unreadable
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ..captures.inputs import Input
-
-__all__ = ["rows_of"]
+__all__ = ["files_in", "rows_in", "rows_of"]
 
 # How such files begin, the last one behind its checksum.
 PARQUET, ARROW, DUCKDB = b"PAR1", b"ARROW1\0\0", b"DUCK"
@@ -29,11 +33,39 @@ NO_DUCKDB = (
 )
 BATCH = 1024  # rows
 LONGEST_LINE = 64 * 1024 * 1024  # bytes of a row
-_OF_A_SESSION = {"kind", "session", "input", "outcome"}
+_OF_ONE = [{"session", *(column.name for column in kind)} for kind in COLUMNS.values()]
 
 
-def rows_of(one: Input, *, provider: str | None = None) -> Iterator[dict[str, Any]]:
+def rows_in(places: Iterable[str], *, provider: str | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of all files in ``places``: files, folders, patterns, tables.
+
+    >>> [row["detail"] for row in rows_in(["no/such/*.sse"])]
+    ['is a pattern that no file fits']
+    """
+    for one in files_in(places):
+        yield from rows_of(one, provider=provider)
+
+
+def files_in(places: Iterable[str], *, but: Iterable[str] = ()) -> Iterator[Input | Left]:
+    """Each file once, ``but`` these."""
+    seen = set(map(_real, but))
+    for one in inputs(places):
+        if isinstance(one, Left):
+            yield one
+        elif (real := _real(one.url or one.name)) not in seen:
+            seen.add(real)
+            yield one
+
+
+def _real(path: str) -> int:
+    return hash(os.path.realpath(path))  # a number, as there may be many
+
+
+def rows_of(one: Input | Left, *, provider: str | None = None) -> Iterator[dict[str, Any]]:
     """Its rows; a file that cannot be read is a row that says so."""
+    if isinstance(one, Left):
+        yield unreadable(one.name, one.name, one.why)
+        return
     try:
         with one.open() as file:
             yield from _rows(one.name, file, provider)
@@ -43,30 +75,34 @@ def rows_of(one: Input, *, provider: str | None = None) -> Iterator[dict[str, An
 
 def _rows(name: str, file: BinaryIO, provider: str | None) -> Iterator[dict[str, Any]]:
     first = file.readline(LONGEST_LINE)
-    file.seek(0)
     if first.startswith((PARQUET, ARROW)):
+        file.seek(0)
         yield from _of_batches(name, file, first.startswith(PARQUET))
     elif first[8:].startswith(DUCKDB):
         yield unreadable(name, name, NO_DUCKDB)
-    elif _is_of_rows(first):
-        yield from _of_lines(name, file)
+    elif (form := _begins_as(first)) == "one":
+        yield unreadable(name, name, NO_KINDS)
+    elif form == "all":
+        yield from _of_lines(name, chain([first], iter(lambda: file.readline(LONGEST_LINE), b"")))
     else:
-        yield from records(name, file.read(), provider=provider)
+        yield from records(name, first + file.read(), provider=provider)
 
 
-def _is_of_rows(line: bytes) -> bool:
-    """Is it the row of a session, as every table begins with one?"""
-    if not line.startswith(b"{"):
-        return False
+def _begins_as(line: bytes) -> str | None:
+    """A table with rows of all kinds begins with that of a session; one of another kind has its columns."""
     try:
-        row = orjson.loads(line)
+        row = orjson.loads(line) if line.startswith(b"{") else None
     except orjson.JSONDecodeError:
-        return False
-    return row.get("kind") == "session" and set(row) >= _OF_A_SESSION
+        return None
+    if not isinstance(row, dict):
+        return None
+    if row.get("kind") == "session" and {"session", "input", "outcome"} <= row.keys():
+        return "all"
+    return "one" if row.keys() in _OF_ONE else None
 
 
-def _of_lines(name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+def _of_lines(name: str, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:

@@ -281,7 +281,7 @@ def times(summary: Summary) -> Html:
     none, streams = summary.of(timed="none").streams, _streams(summary)
     about: list[Child] = [
         "Seconds from the start of the recording, for streams that say when their bytes came. "
-        f"Percentiles are right to {100 * ERROR:.0f} %. ",
+        f"Within how much time so many of them were there, right to {100 * ERROR:.0f} %. ",
     ]
     if none:
         about.append(linked(f"{grouped(none)} of {plural(streams, 'stream')} say no times",
@@ -293,7 +293,7 @@ def times(summary: Summary) -> Html:
             "times", "Time to first", about, _nothing("No stream says when its bytes came.")
         )
     bands = ENDS.join((BANDS[0][1], BANDS[-1][1]))
-    heads = head("Provider", "~" + bands, "Half within#", "90 %#", "99 %#", "Longest#", "Streams#")
+    heads = head("Provider", "~" + bands, "50 %#", "90 %#", "99 %#", "Longest#", "Streams#")
     tables = [
         [h("h3", None, f"To the {TIME_NAMES[name]}"),
          table(f"Seconds to the {TIME_NAMES[name]}, by provider", heads,
@@ -455,7 +455,8 @@ class Server(NamedTuple):
     name: str
     rank: str  # "broken", "odd" or ""
     streams: int
-    wrong: Figure  # streams with which something is wrong
+    broken: int  # of them: that failed, or with a broken call
+    wrong: Figure  # with which anything is wrong
     lines: list[Html]
 
 
@@ -464,7 +465,9 @@ def servers(summary: Summary) -> list[Server]:
     wrongs = _wrongs(summary)
     found = [_server(summary, name, wrongs.get(name, [])) for name in summary.values("server")]
     ranks = list(RANKS)
-    return sorted(found, key=lambda one: (ranks.index(one.rank), -one.wrong.streams, one.name))
+    return sorted(
+        found, key=lambda one: (ranks.index(one.rank), -one.broken, -one.wrong.streams, one.name)
+    )
 
 
 def _server(summary: Summary, name: str, lines: list[tuple[int, int, Html]]) -> Server:
@@ -473,7 +476,12 @@ def _server(summary: Summary, name: str, lines: list[tuple[int, int, Html]]) -> 
     rank = BROKEN if is_broken else "odd" if wrong.streams else ""
     ordered = sorted(lines, key=lambda line: (line[0], -line[1], line[2]))
     return Server(
-        name, rank, summary.of(server=name).streams, wrong, [html for _, _, html in ordered]
+        name,
+        rank,
+        summary.of(server=name).streams,
+        is_broken,
+        wrong,
+        [html for _, _, html in ordered],
     )
 
 

@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import product
-from math import isfinite
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..notes import LEVELS, NOTES
+from ..takes.redact import Redactor
 from ..text.shown import clean
 from .moments import Moments, moment
-from .number import EXAMPLES, Figure, Number
+from .number import EXAMPLES, LONGEST, Figure, Number
 
 __all__ = [
     "BANDS", "LISTED", "NO_DATE", "OTHERS", "TIMES", "TOKENS", "UNNAMED", "Key", "Listed", "Summary",
@@ -34,8 +34,10 @@ __all__ = [
 LISTED = 5_000  # streams that are listed whatever they are; of more a sample
 MOST_LISTED = 10_000  # with those behind the numbers
 MOST_PARTS = 60
+MOST_COUNTED = 10**15  # of anything in one stream: what says more says nothing
 MOST_VALUES = 100  # of one facet in one stream
 LONGEST_NAME, LONGEST_PATH, LONGEST_DETAIL = 200, 2_000, 500  # characters
+_SECRETS = Redactor()  # keys by their shape
 OTHERS, UNNAMED, NO_DATE = "(others)", "(not named)", "(no date)"
 UNREADABLE = "unreadable"
 TIMES = ("first_event", "first_token", "first_call")
@@ -160,36 +162,36 @@ class Tally:
         self._count += 1
         self._sums.update(stream.sums)
         self._widen(stream)
-        facets = {
-            facet: [(self._admitted(facet, value), count) for value, count in counted.items()]
-            for facet, counted in stream.facets.items()
-        }
+        facets = {facet: self._tagged(facet, stream) for facet in stream.facets}
         for names in _NUMBERS:
             self._count_in(names, facets, stream)
         self._count_times(facets, stream)
         self._prune(2)  # seldom, as it looks at all numbers
 
-    def _count_in(
-        self, names: tuple[str, ...], facets: dict[str, list[tuple[Any, int]]], stream: _Stream
-    ) -> None:
-        if not all(name in facets for name in names):
-            return
-        found: dict[tuple[tuple[str, Any], ...], int] = {}
-        for values in product(*(facets[name] for name in names)):
-            key = tuple((name, value) for name, (value, _) in zip(names, values, strict=True))
-            count = 1
-            for _, times in values:
-                count *= times
-            found[key] = found.get(key, 0) + count  # two names may count as others
-        most = LISTED if not names else EXAMPLES
-        for key, count in found.items():
-            self._number(key).add(count, stream.entry, most)
+    def _tagged(self, facet: str, stream: _Stream) -> list[tuple[tuple[str, Any], int]]:
+        """The tags of a facet, and how often each."""
+        tags: dict[Any, int] = {}
+        for value, count in stream.facets[facet].items():
+            admitted = self._admitted(facet, value)
+            tags[admitted] = tags.get(admitted, 0) + count  # two may count as others
+        return [((facet, value), count) for value, count in tags.items()]
 
-    def _count_times(self, facets: dict[str, list[tuple[Any, int]]], stream: _Stream) -> None:
+    def _count_in(self, names: tuple[str, ...], facets: _Facets, stream: _Stream) -> None:
+        if not all(map(facets.__contains__, names)):
+            return
+        most = LISTED if not names else EXAMPLES
+        for tags in product(*(facets[name] for name in names)):
+            count = 1
+            for _, times in tags:
+                count *= times
+            self._number(tuple(tag for tag, _ in tags)).add(count, stream.entry, most)
+
+    def _count_times(self, facets: _Facets, stream: _Stream) -> None:
         for name, seconds in stream.times.items():
-            self._number((("timed", name),)).time(seconds)
+            timed = ("timed", name)
+            self._number((timed,)).time(seconds)
             for provider, _ in facets.get("provider", ()):
-                self._number((("provider", provider), ("timed", name))).time(seconds)
+                self._number((provider, timed)).time(seconds)
 
     def _number(self, key: tuple[tuple[str, Any], ...]) -> Number:
         number = self._numbers.get(key)
@@ -265,6 +267,9 @@ class Tally:
         first = number * self._part_size + 1
         last = min(first + self._part_size - 1, max(first, self._count))
         return f"{first}" if first == last else f"{first} to {last}"
+
+
+_Facets = dict[str, list[tuple[tuple[str, Any], int]]]
 
 
 class _Roster:
@@ -396,7 +401,7 @@ class _Stream:
             "recorded": _name(row.get("recorded")),
             "end": end,
             "reason": _name(row.get("reason")),
-            "detail": _name(row.get("detail"), LONGEST_DETAIL),
+            "detail": _detail(row.get("detail")),
             "bytes": _whole(row.get("bytes")),
             "whole": calls["whole"],
             "broken": calls["broken"],
@@ -432,14 +437,21 @@ def _name(value: Any, longest: int = LONGEST_NAME) -> str | None:
     return clean(value if len(value) <= longest else value[: longest - 1] + "…")
 
 
+def _detail(value: Any) -> str | None:
+    """Why it ended, in the words of the wire: an error may hold a key, which a report must not."""
+    if not isinstance(value, str):
+        return None
+    return _name(_SECRETS.clean_text(value[: 2 * LONGEST_DETAIL]), LONGEST_DETAIL)
+
+
 def _whole(value: Any) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value > 0 else 0
+    return min(value, MOST_COUNTED) if is_number and value > 0 else 0
 
 
 def _seconds(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and isfinite(value) and value >= 0 else None
+    return float(value) if is_number and 0 <= value <= LONGEST else None
 
 
 def _hash(text: str) -> int:

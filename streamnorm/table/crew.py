@@ -8,8 +8,10 @@ dies as well becomes a row that says so. The processes end with the one that beg
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
@@ -163,12 +165,21 @@ class _Worker:
 
 def _serve(pipe: Connection, work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began this one ends it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             task = pipe.recv()
             pipe.send(_done(task, work, pipe))
         except (EOFError, OSError):  # nobody is there any more
             return
+
+
+def _end_with_parent() -> None:
+    """Also in the middle of a file, or of waiting for one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _done(task: _Task, work: Work, pipe: Connection) -> Exception | None:

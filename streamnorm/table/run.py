@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..captures.inputs import inputs
 from ..errors import UsageError, needs
 from ..providers import provider_row
+from .cluster import on_cluster
 from .columns import UNION
 from .crew import Work, on_cores
 from .parts import Batch, Parts, batches
@@ -183,4 +184,10 @@ def _locally(
     return on_cores(work, missing, asked.jobs, say)
 
 
-ENGINES: dict[str, Engine] = {"local": _locally}
+def _on_ray(
+    asked: Asked, work: Work, missing: list[Batch], say: Callable[[str], None]
+) -> Iterator[Batch]:
+    return on_cluster(work, missing, asked.address, say)
+
+
+ENGINES: dict[str, Engine] = {"local": _locally, "ray": _on_ray}

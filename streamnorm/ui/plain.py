@@ -21,6 +21,7 @@ from ..events import (
     Failed,
     Media,
     ReasoningDelta,
+    RecorderFailed,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -167,6 +168,7 @@ def lost(payloads: Iterable[bytes], why: str = CUT_OFF) -> list[bytes]:
 
 
 _EVENTS = frozenset(get_args(Event))
+_TOLD = _EVENTS - {RecorderFailed}  # which names a file of the server's
 
 
 def _with_calls(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
@@ -214,7 +216,7 @@ def _as_plain(item: Any) -> dict[str, Any] | None:
         return _of_call("denied", item, reason=item.reason)
     if isinstance(item, Said):
         return {"kind": "said", "text": item.text, "to": item.to}
-    return event_to_dict(item) if type(item) in _EVENTS else None
+    return event_to_dict(item) if type(item) in _TOLD else None
 
 
 def _of_call(kind: str, item: Any, **fields: Any) -> dict[str, Any]:

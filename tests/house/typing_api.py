@@ -20,6 +20,7 @@ from streamnorm import (
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
+    RecorderFailed,
     Request,
     StreamStart,
     TextDelta,
@@ -92,6 +93,8 @@ def every_kind_is_handled(event: Event) -> str:
         case Failed(reason=reason, retryable=retryable):
             assert_type(retryable, bool)
             return reason
+        case RecorderFailed(path=path, error=error):
+            return path + error
         case Unrecognized(wire_kind=kind):
             return kind
         case _:

@@ -266,6 +266,11 @@ FINDS: dict[str, Find] = {
          generated(named(WHOLE)), generated(named(WHOLE), finish="tool_calls"))),
     "anthropic: a call that begins again with another whole input": (
         "anthropic", (BEGIN, start(input={"to": "me"}), BEGIN, start(input={"to": "you"}), stop(), reason(), END)),
+    "interactions: a call that the final interaction has twice, behind a step that cannot be read": (
+        "gemini_interactions",
+        ({**step_start(), "step": {"type": "new", "id": "A"}},  # type: ignore[dict-item]
+         {"event_type": "interaction.completed", "interaction": {"status": "requires_action", "steps": [
+             {"type": "function_call", "id": "A", "name": "pay", "arguments": {"to": "me"}}] * 2}})),
     "interactions: a call that begins again with a name, and another whole input": (
         "gemini_interactions",
         (*(step_start(type="mcp_server_tool_call", name=name, arguments=said)

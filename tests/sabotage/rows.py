@@ -180,9 +180,14 @@ PATCHES = (
         "        since, size = call.counted\n", "        since, size = 0, 0\n",
     ),
     Patch(
-        "E4", "the bound of what is unpacked", "streamnorm/edge/intake.py",
-        "        return received is not None and self._tally.bytes > RATIO * received",
-        "        return False",
+        "E4", "the bound of what is unpacked", "streamnorm/framing/inflate.py",
+        "        if self.given > RATIO_AFTER and self.given > self._times * received:",
+        "        if False:",
+    ),
+    Patch(
+        "E4", "refusing what is packed twice", "streamnorm/framing/inflate.py",
+        '    if "," in word:\n', "    if False:\n",
+        "tests/framing/test_inflate.py::test_a_body_that_is_packed_twice_is_refused",
     ),
     # --- life
     Patch(
@@ -209,7 +214,7 @@ PATCHES = (
     ),
     Patch(
         "F6", "the way to read what the standard library gives", "streamnorm/edge/sources.py",
-        '    return lambda: iter(lambda: response.read1(65536), b""), None', "    return None, None",
+        '    return lambda: iter(lambda: response.read1(PART), b""), None', "    return None, None",
     ),
     # --- history
     Patch(
@@ -239,7 +244,7 @@ PATCHES = (
     ),
     Patch(
         "G7", "the digest of each turn", _SQL,
-        "            if seq != len(turns) or _digest(body) != bytes(digest):",
+        "            if seq != len(turns) or _digest(body) != _bytes(digest):",
         "            if seq != len(turns):",
     ),
     Patch(
@@ -257,7 +262,7 @@ PATCHES = (
     ),
     Patch(
         "H3", "telling that the producer is dead", _LOG,
-        "            elif not page.alive:\n                raise ProducerLost\n", "",
+        "            elif not self.log._lives(page):\n                raise ProducerLost\n", "",
     ),
     Patch(
         "H4", "asking whose a stream is", _MEMORY,
@@ -288,13 +293,14 @@ PATCHES = (
         '_VISIBLE = re.compile(rb"[^\\r\\n]")', '_VISIBLE = re.compile(rb"(?s).")',
     ),
     Patch(
-        "I4", "making a new file", _RECORDER,
-        "    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY", "    flags = os.O_CREAT | os.O_WRONLY",
+        "I4", "making a new file", "streamnorm/private.py",
+        "    file = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE)",
+        "    file = os.open(path, flags | os.O_CREAT, FILE)",
         "tests/takes/test_recorder.py::test_a_file_is_never_overwritten",
     ),
     Patch(
-        "I4", "the mode of the file", _RECORDER,
-        "        return os.open(target, flags, 0o600)", "        return os.open(target, flags, 0o644)",
+        "I4", "the mode of the file", "streamnorm/private.py",
+        "FILE, FOLDER = 0o600, 0o700", "FILE, FOLDER = 0o644, 0o700",
         "tests/takes/test_recorder.py::test_the_file_is_private_whatever_the_umask",
     ),
     Patch(

@@ -19,7 +19,7 @@ from streamnorm import UsageError, read_take, table
 from streamnorm.errors import UnknownProvider
 from streamnorm.table.columns import COLUMNS, UNION
 from streamnorm.table.records import records
-from tests.conftest import ROOT, Chat, some, take_paths
+from tests.conftest import ROOT, Chat, some, sse, take_paths
 
 ONE = Chat.text("Hi") + Chat.call(0, "call_1", "look", '{"x":1}') + Chat.end()
 HALF = Chat.call(0, "call_1", "look", '{"x":"\\ud83d"}') + Chat.end()  # an escape in the arguments
@@ -189,12 +189,15 @@ def test_integers_and_nul_are_exact():
 
 
 def test_numbers_that_no_column_holds_are_null_and_the_others_stay():
-    odd = b': streamnorm {"provider":"openai_chat","status":99999999999}\n' + ONE
-    fine = b': streamnorm {"provider":"openai_chat","status":200}\n' + ONE
-    found = table.rows([("odd", odd), ("fine", fine)]).filter(pc.field("kind") == "session")
-    assert told(found, "session", "status", "outcome") == [
-        ("odd", None, "finish"),
-        ("fine", 200, "finish"),
+    def used(tokens: int) -> bytes:
+        told = {"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": 1}
+        return Chat.text("Hi") + sse({"choices": [], "usage": told}) + Chat.end("stop")
+
+    found = table.rows([("odd", used(2**70)), ("fine", used(7))])
+    found = found.filter(pa.compute.field("kind") == "session")
+    assert told(found, "session", "tokens_input", "tokens_output", "outcome") == [
+        ("odd", None, 1, "finish"),
+        ("fine", 7, 1, "finish"),
     ]
 
 

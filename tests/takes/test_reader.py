@@ -97,9 +97,10 @@ def test_what_is_held_back_is_bounded():
 def test_a_header_without_an_end_is_refused():
     reader = Reader("a.sse")
     reader.feed(b": streamnorm {")
+    for _ in range(LONGEST_HEADER // 1_000_000):
+        reader.feed(b"x" * 1_000_000)
     with pytest.raises(RecordingError, match=r"a\.sse has a header of more than"):
-        for _ in range(LONGEST_HEADER // 1_000_000 + 2):
-            reader.feed(b"x" * 1_000_000)
+        reader.feed(b"x" * 1_000_000)
 
 
 def test_what_stood_before_a_damaged_chunk_is_told():

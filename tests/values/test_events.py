@@ -34,6 +34,7 @@ CONTRACT = {
     "usage": "input, output, cached_input, cache_write, reasoning, raw",
     "finish": "reason, raw_reason",
     "failed": "reason, error, retryable",
+    "recorder_failed": "path, error",
     "unrecognized": "wire_kind, payload",
 }
 CLASSES = {c.kind: c for c in typing.get_args(e.Event)}
@@ -62,6 +63,7 @@ ONE_OF_EACH = [
     e.Usage(1, 2, 3, 4, 5, {"input_tokens": 1}),
     e.Finish("tool_calls", "tool_use", {"container": {"id": "c"}}),
     e.Failed("limit", "too much", False, "event"),
+    e.RecorderFailed("takes/a.sse", "OSError: No space left on device"),
     e.Unrecognized("odd", {"type": "odd", "n": 1.5}),
 ]
 

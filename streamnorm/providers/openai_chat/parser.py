@@ -341,7 +341,8 @@ class ChatParser(Parser):
         self._first = Choice(0, self.calls, self.scribe)
         self._choices: dict[int, Choice] = {0: self._first}
         self._stencil = Stencil()
-        self._said_id: Any = None  # of the last chunk; None: it is the first one's, or none
+        self._enveloped: str | None = None  # the id in the envelope that chunks repeat
+        self._said_id: Any = None  # of the last chunk; None: that one, or none
         self._whose: str | None = None  # the answer that it is of, …
         self._left: set[str] = set()  # … those that were left for another, …
         self._pieces = 0  # … and how many pieces of calls there were then
@@ -368,9 +369,10 @@ class ChatParser(Parser):
         """Only fields that say nothing: some put usage, citations or an error before the choices."""
         at = max(0, data.find(b'"choices":'))
         try:
-            msgspec.json.decode(data[:at].rstrip(b", \r\n\t") + b"}", type=_Envelope)
+            held = msgspec.json.decode(data[:at].rstrip(b", \r\n\t") + b"}", type=_Envelope)
         except UNREADABLE:
             return 0
+        self._enveloped = first_text(getattr(held, "id", None))
         return at
 
     def heading(self, data: bytes) -> Heading:
@@ -506,11 +508,12 @@ class ChatParser(Parser):
         one that comes back says that two answers are mixed, and one that gives way to another in the midst
         of a call, where it was said of pieces before, that the call is cut."""
         self._said_id = said_id
-        first = self.scribe.response_id
-        last, id = self._whose or first, first_text(said_id) or first
-        if last is None or id is None or id == last:
+        last, id = self._whose, first_text(said_id) or self._enveloped
+        if id is None or id == last:
             return
         self._whose = id
+        if last is None:
+            return
         self._stencil.before = NEVER  # it says whose it is, too
         pieces = self.calls.pieces()
         if id in self._left:

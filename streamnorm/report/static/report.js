@@ -14,6 +14,8 @@
   };
   const TIME_NAMES = { first_event: "first event", first_token: "first token", first_call: "first call" };
 
+  const own = (table, name) => (Object.hasOwn(table, name) ? table[name] : undefined);
+  const collator = new Intl.Collator("en", { numeric: true });
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("data").textContent);
   const number = (n) => n.toLocaleString("en");
@@ -68,7 +70,11 @@
     } catch { return ""; } // half a character, which is in no tag
   };
   const written = ([name, value]) => `${name}=${encoded(value)}`;
-  const address = (tags, find) => "#" + [...tags.map(written), ...(find ? [`${FIND}=${encoded(find)}`] : [])].join("&");
+  /** What names these streams; an address without tags names all. */
+  function address(tags, find) {
+    const told = [...tags.map(written), ...(find ? [`${FIND}=${encoded(find)}`] : [])].join("&");
+    return told ? `#${told}` : "#streams";
+  }
 
   function matching() {
     const wanted = state.tags.map((tag) => numbers.get(written(tag)));
@@ -87,7 +93,7 @@
     const a = KEYS[state.by](left);
     const b = KEYS[state.by](right);
     if (Array.isArray(a)) return a[0] - b[0] || a[1] - b[1];
-    return typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });
+    return typeof a === "number" ? a - b : collator.compare(a, b);
   }
 
   function show() {
@@ -102,7 +108,7 @@
     byId("found").textContent = said;
     byId("status").textContent = said;
     chips();
-    if (byId("find").value !== state.find) byId("find").value = state.find;
+    if (byId("find").value.trim() !== state.find) byId("find").value = state.find;
     for (const head of document.querySelectorAll("th[data-by]")) sorted(head, head.dataset.by === state.by ? state.down : null);
     mark();
   }
@@ -115,14 +121,15 @@
     return listed === streams.length && !state.tags.length && !state.find ? `All ${plural(listed, "stream")}.` : `${plural(listed, "stream")}.`;
   }
 
+  let followed = false; // a link of this page: there is a way back
+
   function chips() {
-    const value = ([name, text]) => (name === "provider" ? data.said[written([name, text])] ?? text : text);
+    const named = ([name]) => own(NAMES, name) ?? name;
+    const value = ([name, text]) => (name === "provider" ? own(data.said, written([name, text])) ?? text : text);
     const all = state.tags.map((tag, at) => h("li", {}, h("a", {
-      class: "chip-off", href: address(state.tags.filter((_, other) => other !== at), state.find), "aria-label": `Remove ${NAMES[tag[0]] ?? tag[0]}: ${value(tag)}`,
-    }, h("span", {}, `${NAMES[tag[0]] ?? tag[0]}: `), h("b", {}, value(tag)), h("span", { "aria-hidden": "true" }, " ×"))));
-    // Without tags the address would name no list; this one does.
-    for (const link of all) if (link.firstChild.getAttribute("href") === "#") link.firstChild.setAttribute("href", "#streams");
-    if (all.length) all.push(h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => history.back() }, "Back")));
+      class: "chip-off", href: address(state.tags.filter((_, other) => other !== at), state.find), "aria-label": `Remove ${named(tag)}: ${value(tag)}`,
+    }, h("span", {}, `${named(tag)}: `), h("b", {}, value(tag)), h("span", { "aria-hidden": "true" }, " ×"))));
+    if (all.length && followed) all.push(h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => history.back() }, "Back")));
     byId("filters").replaceChildren(...all);
   }
 
@@ -139,7 +146,7 @@
 
   function rowsOf(one) {
     const open = state.open.has(one);
-    const facts = [one.host, data.said[written(["provider", one.provider || ""])] ?? one.provider, one.model, one.captured && one.captured.replace("T", " ")];
+    const facts = [one.host, own(data.said, written(["provider", one.provider || ""])) ?? one.provider, one.model, one.captured && one.captured.replace("T", " ")];
     const name = h("button", { type: "button", class: "stream", "aria-expanded": String(open), onclick: () => toggle(one) }, one.name);
     const row = h("tr", { class: "stream-row" },
       h("th", { scope: "row" }, name, h("small", {}, facts.filter(Boolean).join(" · "))),
@@ -163,7 +170,7 @@
   function details(one) {
     const rows = [
       ["detail", one.detail],
-      ["oddities", list(one.notes, (name, count) => [h("code", {}, name), ` × ${number(count)}`, h("small", {}, data.noted[name] ?? "")])],
+      ["oddities", list(one.notes, (name, count) => [h("code", {}, name), ` × ${number(count)}`, h("small", {}, own(data.noted, name) ?? "")])],
       ["broken calls", list(one.reasons, (name, count) => [`${name} × ${number(count)}`])],
       ["ids", list(one.ids, (name, count) => [`${name} × ${number(count)}`])],
       ["tokens", inLine(one.tokens, (count) => number(count))],
@@ -182,7 +189,7 @@
     const entries = Object.entries(counts || {});
     return entries.length ? h("ul", {}, entries.map(([name, count]) => h("li", {}, told(name, count)))) : null;
   };
-  const inLine = (values, told, names = {}) => Object.entries(values || {}).map(([name, value]) => `${names[name] ?? name} ${told(value)}`).join(", ");
+  const inLine = (values, told, names = {}) => Object.entries(values || {}).map(([name, value]) => `${own(names, name) ?? name} ${told(value)}`).join(", ");
 
   /** What to type to look closer. */
   function command(one) {
@@ -226,7 +233,7 @@
     const rows = [...body.rows].sort((a, b) => {
       const left = valueIn(a, column);
       const right = valueIn(b, column);
-      return (head.dataset.sort === "number" || !Number.isNaN(Number(left) + Number(right)) ? Number(left) - Number(right) : left.localeCompare(right, "en", { numeric: true })) * (down ? -1 : 1);
+      return (head.dataset.sort === "number" || !Number.isNaN(Number(left) + Number(right)) ? Number(left) - Number(right) : collator.compare(left, right)) * (down ? -1 : 1);
     });
     for (const other of head.parentElement.children) sorted(other, other === head ? down : null);
     body.replaceChildren(...rows);
@@ -274,12 +281,10 @@
 
   byId("find").addEventListener("input", (event) => {
     const find = event.target.value.trim();
-    const hash = address(state.tags, find);
-    history.replaceState(null, "", hash === "#" ? "#streams" : hash);
+    history.replaceState(null, "", address(state.tags, find));
     state.find = find;
     state.shown = AT_ONCE;
     show();
-    if (event.target.value.trim() === find && state.find === find) event.target.dataset.kept = find;
   });
 
   document.addEventListener("keydown", (event) => {
@@ -298,12 +303,17 @@
     }
   }
 
-  // Back and forward return to where the page was: only a new address moves it.
-  let isReturn = false;
-  addEventListener("popstate", () => { isReturn = true; });
-  document.addEventListener("click", (event) => { if (event.target.closest?.("a[href^='#']")) isReturn = false; clicked = true; }, true);
-  let clicked = false;
-  addEventListener("hashchange", () => { go(clicked || !isReturn); clicked = isReturn = false; });
+  // A link moves the page to the list; back and forward return to where it was.
+  let isLink = false;
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (!link) return;
+    isLink = followed = true;
+    if (link.getAttribute("href") !== location.hash) return;
+    isLink = false; // the same again: the address does not change
+    go(true);
+  });
+  addEventListener("hashchange", () => { go(isLink); isLink = false; });
 
   // What scrolls sideways can be reached by keys.
   const sizes = new ResizeObserver((entries) => {

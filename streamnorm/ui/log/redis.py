@@ -177,7 +177,8 @@ class RedisLog(EventLog):
             retry=retry, retry_on_error=[RedisConnectionError, TimeoutError],
         )  # fmt: skip
         self._redis: Any = Redis.from_pool(pool)
-        self._ask = _Carriers(self._redis, patience, self._check, self._missed).ask
+        self._carriers = _Carriers(self._redis, patience, self._check, self._missed)
+        self._ask = self._carriers.ask
         self._checked = False
         self._ears = _Ears(self._redis, prefix, self._ring, self._missed)
 
@@ -304,7 +305,7 @@ class _Carriers:
         check: Callable[[], Awaitable[None]],
         missed: Callable[[], None],
     ) -> None:
-        self._redis, self._patience, self._check, self._missed = redis, patience, check, missed
+        self._redis, self.patience, self._check, self._missed = redis, patience, check, missed
         self._waiting: deque[_Request] = deque()
         self._running = 0
 
@@ -331,7 +332,7 @@ class _Carriers:
     async def _carry(self, batch: list[_Request]) -> None:
         error: LogError = LogUnavailable("the event loop ends")
         try:
-            with anyio.fail_after(self._patience):
+            with anyio.fail_after(self.patience):
                 await self._check()
                 await self._answer(batch)
         except LogError as unfit:
@@ -339,7 +340,7 @@ class _Carriers:
         except ResponseError as refused:
             error = _ours(refused)
         except (RedisError, OSError) as missed:  # a time that is up among them
-            why = str(missed) or f"nothing within {self._patience:g} s"
+            why = str(missed) or f"nothing within {self.patience:g} s"
             error = LogUnavailable(f"Redis does not answer: {why}")
             self._missed()
             batch += self._waiting

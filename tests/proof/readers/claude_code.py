@@ -175,7 +175,8 @@ class Agent:
             return self.begin(said.get("message"))
         if self.over or kind in ("ping", "error", "message_stop"):
             return None
-        self.partial = True
+        # how an answer ended says no block of it: a line behind that is no copy of anything
+        self.partial |= kind != "message_delta"
         if kind == "content_block_start":
             call = own(call_in(said.get("content_block")))
             self.pieces.start(place_of(said), call)
