@@ -49,7 +49,7 @@ ROOMS = (
          "a name, a payload, an address", "the row of a provider"),
     Room("", "opening normalizer demultiplexer wire request passage",
          "bytes", "events, without I/O; provider(name), the way back"),
-    Room("takes", ". format redact writer recorder pipe",
+    Room("takes", ". format redact logs writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
     Room("", "survey",
          "a take", "its facts"),

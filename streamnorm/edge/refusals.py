@@ -16,6 +16,7 @@ import msgspec
 
 from ..errors import ProviderError
 from ..providers import PROVIDERS
+from ..takes.redact import bare_url
 from ..text.shown import clean, shorten
 from .sources import Facts
 
@@ -211,7 +212,8 @@ def _code_of_headers(headers: Mapping[str, str]) -> str | None:
 def _in_our_words(facts: Facts, body: bytes) -> str:
     status = facts.status or 0
     if 300 <= status < 400:
-        where = shorten(clean(facts.redacted(facts.headers.get("location", "elsewhere"))), 120)
+        location = facts.headers.get("location")
+        where = shorten(clean(facts.redacted(bare_url(location) or "elsewhere")), 120)
         return f"HTTP {status}: a redirect to {where}, which was not followed"
     name = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     text = shorten(clean(" ".join(body[:800].decode("utf-8", "replace").split())), 200)
