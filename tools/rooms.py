@@ -76,7 +76,7 @@ ROOMS = (
          "a script of steps", "a provider's bytes, for tests"),
     Room("", "pytest_plugin .",
          "", "the public names"),
-    Room("page", "answers origins takes dissect scripted protocols live chat app .",
+    Room("page", "answers origins work takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",
