@@ -129,6 +129,7 @@ class Call(msgspec.Struct, eq=False, gc=False):
     rival: str | None = None  # a copy of the whole text that contradicts what is held
     retold: Copy | None = None  # it was told, and is said once more in its place
     contradictions: int = 0
+    aside: int = 0  # the hash of a copy that may be of its text, or of another's
     misheard: int = 0  # copies in doubtful payloads that said something else
     # Its fragments when a copy said its value in a shorter text, and that: the next is compared with it.
     short: tuple[int, str] = (0, "")
@@ -175,7 +176,7 @@ class Calls:
         # How many fragments each open call had when a word for the end came.
         self._at_the_word: dict[int, int] = {}
         self._strays: set[Place] = set()  # places and ids of which something came that is lost
-        self._given_up: dict[str | Place, str] = {}  # names of those that are void, by ``_key``
+        self._given_up: dict[str | Place, Call] = {}  # those that are void, by ``_key``
         self._told = 0  # characters of the calls that are over
         self._names: set[str] = set()  # names that were looked at
         self._scribe = scribe
@@ -389,7 +390,7 @@ class Calls:
         if type(arguments) is not dict or not id or not name or not key:
             return self._whole_by_steps(out, text, kind, choice, id, field, name, echo, seen)
         source, family, runs_on = kind.id_source, kind.family, kind.runs_on
-        mark = hash(text), size
+        mark = hash(text.replace("\n", "")), size
         call = Call(ordinal, choice, kind, OVER, id, id, field, source, name, True, mark, _NONE)
         self._told += size
         self.all.append(call)
@@ -411,15 +412,16 @@ class Calls:
         name: str | None, echo: dict[str, Any] | None, seen: Any,
     ) -> Call:  # fmt: skip
         # Most streams have no doubles, and the hash of a long text takes its time.
-        double = self._doubles.get((choice, id, hash(text))) if self._doubles else None
+        flat = text.replace("\n", "")  # in JSON it can only stand between two words
+        double = self._doubles.get((choice, id, hash(flat))) if self._doubles else None
         for known in (self.by_id(choice, id or ""), double):
             before = known is not None and known.ordinal < self.since and not self.lossy
-            if known is not None and before and _says(known, kind, name, text):
+            if known is not None and before and _says(known, kind, name, flat):
                 self._scribe.note("call.start_repeated", call_id=known.id)
                 return known
         call = self.open(out, kind, choice=choice, id=id, field=field, name=name, seen=seen)
         if call.minted:  # its id is another's
-            self._doubles[choice, id, hash(text)] = call
+            self._doubles[choice, id, hash(flat)] = call
         call.echo = echo
         if text:
             self.append(call, text, out)
@@ -619,7 +621,7 @@ class Calls:
         if call.wire_id is not None and self.by_id(call.choice, call.wire_id) is call:
             key = _key(call.choice, call.wire_id)
             del self._ids[key]  # the one that is told may need it
-            self._given_up[key] = call.name
+            self._given_up[key] = call
         if call.taint:
             self.doubt_next(call.choice, call.wire_id)
         self.lost = self.lost or bool(call.fragments)
@@ -818,6 +820,8 @@ class Calls:
             return None  # nothing can make this call whole any more
         if self.lossy and call.misheard > MOST_CONTRADICTIONS:
             return None  # it would change nothing, and what is held may be long
+        if call.aside not in (0, hash(text)):
+            return None  # two copies, and nobody knows which is its own
         held = _shortest(call) if len(text) != self._size(call) else call.raw
         if self.mended:
             held, text = join(held), join(text)
@@ -949,7 +953,7 @@ class Calls:
         if call.denied is not None:
             return call.denied
         if call.renamed or self._began_otherwise(call):
-            return "conflict", "its name changed after it had begun: it may be two calls"
+            return "conflict", "it began otherwise than it is told: it may be two calls"
         if call.objects not in (0, len(call.fragments)):
             return "conflict", "text came behind an object of its arguments"
         if self.mended and has_half(join(call.raw)):
@@ -962,13 +966,18 @@ class Calls:
         return None
 
     def _began_otherwise(self, call: Call) -> bool:
-        """Was it given up before, under its id and another name?"""
-        name = self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
-        return bool(name) and name != call.name
+        """Was it given up before, under its id and another name, or with another whole input? Where nothing
+        closes a call, what followed its text may not be all of it, either."""
+        void = self._void_of(call)
+        if void is None:
+            return False
+        if void.name not in ("", call.name) or not _agrees(call, void.given):
+            return True
+        return not self.closes and bool(void.fragments)
 
-    def _was_given_up(self, call: Call) -> bool:
-        """Was it, under its id? Where nothing closes it, what it says now may not be all."""
-        return not self.closes and _key(call.choice, call.wire_id or "") in self._given_up
+    def _void_of(self, call: Call) -> Call | None:
+        """The one that was given up under its id."""
+        return self._given_up.get(_key(call.choice, call.wire_id or "")) if self._given_up else None
 
     def _against(self, call: Call, reason: FinishReason | None) -> tuple[BrokenReason, str] | None:
         """What speaks against a call at the end of its turn; None: all evidence is there."""
@@ -978,7 +987,7 @@ class Calls:
             return _cut(reason, doubt[1]) if doubt[0] == "truncated" else doubt
         closed = call.state is CLOSED
         empty = not any(map(str.strip, call.fragments))  # usually the first one says it
-        if empty and (self.lost or self._was_given_up(call)):
+        if empty and (self.lost or (not self.closes and self._void_of(call) is not None)):
             return _LOST
         # Only a whole object is told without its closing mark, and only where nothing else is odd.
         odd = empty or call.kind.key is not None or self._is_late(call)
@@ -1216,11 +1225,20 @@ def _says(call: Call, kind: Kind, name: str | None, text: str) -> bool:
     return _is_text_of(call, text)
 
 
+def _agrees(call: Call, given: str) -> bool:
+    """Is its text what was said of it before, as a whole? What the provider runs may know more by then."""
+    raw = call.raw
+    if raw == given or not given:
+        return True
+    longer = len(raw) > len(given)  # else it cannot say more, and what was given may be long
+    return call.kind.runs_on == "provider" and longer and extends(raw, given)
+
+
 def _is_text_of(call: Call, text: str) -> bool:
     """Is this what the call said? Of one that was said all at once, only its mark is held. What it said
     may be long, and is not read again for each of many copies that say something else."""
     if not call.fragments:
-        return call.counted == (hash(text), len(text))
+        return call.counted[0] == hash(text.replace("\n", ""))
     if text == call.raw or call.contradictions > MOST_CONTRADICTIONS:
         return text == call.raw
     same = _is_value_of(call, _shortest(call), text)

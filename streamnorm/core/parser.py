@@ -418,7 +418,12 @@ class Parser:
             try:
                 return unmasked(decode(data))
             except msgspec.ValidationError as error:
-                data = repairs.checked(self._repaired(data, error, event, repairs))
+                # Half a character in a field that is left aside would never be complained of.
+                halves = masked(data) if repairs.fresh and unmasked is _as_it_is else None
+                if halves is None:
+                    data = repairs.checked(self._repaired(data, error, event, repairs))
+                else:
+                    data, unmasked, self.calls.mended = halves[0], halves[1].unmasked, True
             except UnicodeDecodeError:
                 data = self.only_utf8(data)
             except msgspec.DecodeError as error:

@@ -31,6 +31,7 @@ from ..takes.redact import is_key_name, secrets_in_headers, secrets_in_url
 from ..text.written import json_bytes
 from .reading import IDLE, Reading, named_secrets
 from .refusals import BODY, refusal
+from .runtime import CLOSE_WITHIN, apart, to_its_end
 from .sources import Facts, Item, Source, Tap, is_transport, source_of
 from .stream import Stream
 
@@ -268,7 +269,7 @@ class Connection(Source):
                 await self._body.aclose()
         finally:
             if self._own and self._client is not None:
-                await self._client.aclose()
+                await to_its_end(self._client.aclose(), CLOSE_WITHIN)
 
     async def _first(self) -> Item | None:
         """Ask until there is a first chunk, or a reason to give up."""
@@ -292,7 +293,11 @@ class Connection(Source):
             timeout=self._timeout or _timeout_for(client),
             **self._request,
         )
-        self._body = source_of(await client.send(request, stream=True))
+        # A client that is cancelled between two steps of connecting forgets what it has opened.
+        response = await apart(
+            lambda: client.send(request, stream=True), lambda response: response.aclose()
+        )
+        self._body = source_of(response)
         self._body.bound(self._limits, self._secrets)
         self.facts = self._body.facts
         if self._pipe is not None:

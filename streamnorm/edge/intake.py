@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
-from ..events import Event, Failed
+from ..events import Event, Failed, Finish, RecorderFailed, StreamStart
 from ..framing.aws import event_frame
 from ..normalizer import Normalizer
 from ..providers import frames_around
@@ -33,6 +33,7 @@ class Intake:
     __slots__ = (
         "_calm",
         "_gate",
+        "_is_told",
         "_packed",
         "_pipe",
         "_record",
@@ -48,6 +49,7 @@ class Intake:
         self._recorder: Recorder | None = None
         self._gate: Gate | None = None
         self._packed: dict[str, str] | None = None  # payloads are kept in these frames
+        self._is_told = False  # that the recorder failed?
         self._calm = False  # is nothing left to be found out, so that a chunk goes the short way?
 
     def open(self) -> None:
@@ -76,10 +78,26 @@ class Intake:
             tally = self._tally
             tally.chunks += 1
             tally.bytes += len(item)
-            if self._recorder is not None:
-                self._recorder.chunk(item)
-            return self._pipe.feed(item)
-        return self._feed_slowly(item)
+            if self._recorder is None:
+                return self._pipe.feed(item)
+            self._recorder.chunk(item)
+            return self.told(self._pipe.feed(item))
+        return self.told(self._feed_slowly(item))
+
+    def told(self, events: list[Event]) -> list[Event]:
+        """These events, and among them that the recording failed, once: behind the first and before the
+        last of the stream. So before a last one all is written that came."""
+        tape = self._recorder
+        if tape is None or self._is_told or not events:
+            return events
+        ends = isinstance(events[-1], Finish | Failed)
+        if ends:
+            tape.flush()
+        if tape.failed is None or not (self._tally.events or isinstance(events[0], StreamStart)):
+            return events
+        self._is_told = True
+        at = len(events) - ends
+        return [*events[:at], RecorderFailed(tape.path, tape.failed), *events[at:]]
 
     def straight(self) -> Callable[[bytes], list[Event]] | None:
         """The pipe itself, if a chunk is only to be counted: nothing is left to be found out about

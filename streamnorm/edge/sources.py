@@ -32,7 +32,7 @@ from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
 from ..takes.redact import Redactor, secrets_in_headers, secrets_in_text, secrets_in_url
 from ..text.written import plain_values
-from .runtime import in_thread, unwind
+from .runtime import CLOSE_WITHIN, in_thread, to_its_end, unwind
 from .unpacking import Unpacking, Watching
 
 if TYPE_CHECKING:
@@ -200,11 +200,18 @@ class Source:
 
     async def aclose(self) -> None:
         """Close the iterator, then what it reads from; a complaint of the one spares the other."""
-        for thing in (self._tap, self._iterator, *self._to_close):
-            with suppress(Exception):
-                closed = _close(thing, later=self.is_async)
-                if hasattr(closed, "__await__"):
-                    await closed
+        try:
+            for thing in (self._tap, self._iterator):  # here: it may belong to this task
+                with suppress(Exception):
+                    closed = _close(thing, later=self.is_async)
+                    if hasattr(closed, "__await__"):
+                        await closed
+        finally:
+            for thing in self._to_close:
+                with suppress(Exception):
+                    closed = _close(thing, later=self.is_async)
+                    if hasattr(closed, "__await__"):
+                        await to_its_end(closed, CLOSE_WITHIN)
 
     def close(self) -> None:
         """As ``aclose``, for a source that is read in a ``for`` loop."""

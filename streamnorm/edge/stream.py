@@ -31,7 +31,7 @@ from .broadcast import Broadcast
 from .failures import CutShort, Reported, error_of
 from .intake import Intake
 from .reading import IDLE, Reading, named_secrets
-from .runtime import spawn
+from .runtime import CLOSE_WITHIN, spawn
 from .sources import Item, Source, as_item, is_transport, source_of
 from .summary import PIECES, Tally
 from .timer import Timer, TimeUp
@@ -52,7 +52,6 @@ Usual: TypeAlias = tuple[
 
 _NOT_YET: Any = None  # there was no read yet that could tell
 AT_HAND: Any = object()  # what a read is told to give that need not wait
-CLOSE_WITHIN = 2.0  # seconds that closing may take, cancelled or not
 DRAIN_WITHIN = 0.05  # seconds, and bytes, for the end of a body after the last event: only a body
 DRAIN_BYTES = 64 * 1024  # that was read to its end leaves a connection that can be used again
 
@@ -573,6 +572,7 @@ class Stream:
         return self._end()
 
     def _hear(self, events: list[Event]) -> None:
+        events = self._intake.told(events)
         if events:
             self._timer.heard()
             if type(events[-1]) is Failed:

@@ -1,6 +1,7 @@
 """A file comes in; a history that many processes may write goes out. The embedded default.
 
-Rule: WAL with ``synchronous=FULL`` (a commit that was acknowledged survives a power cut), and every
+Rule: a file that we make is nobody else's to read, and so are those beside it. WAL with
+``synchronous=FULL`` (a commit that was acknowledged survives a power cut), and every
 write begins with ``BEGIN IMMEDIATE``: a transaction that starts to read and then writes would fail
 at once with "database is locked", however long we were ready to wait.
 """
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..private import private_database
 from ..text.shown import clean
 from .errors import (
     HistoryError,
@@ -28,7 +30,7 @@ from .migrations import SQLITE
 from .spool import Spool
 from .sql import Database, SQLHistory
 
-__all__ = ["MemoryHistory", "SQLiteHistory"]
+__all__ = ["MemoryHistory", "SQLiteHistory", "turn_wal_on"]
 
 MEMORY = ":memory:"
 BUSY = 30.0  # seconds to wait for another process
@@ -129,6 +131,7 @@ class SQLiteHistory(SQLHistory):
         return self._db[write]
 
     def _open_writer(self) -> sqlite3.Connection:
+        private_database(self.path)
         db = sqlite3.connect(
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
         )
@@ -149,7 +152,7 @@ class SQLiteHistory(SQLHistory):
             db.execute(f"PRAGMA max_page_count = {max(1, self._max_bytes // size)}")
 
     def _migrate(self, db: sqlite3.Connection) -> None:
-        _turn_wal_on(db, self._busy)
+        turn_wal_on(db, self._busy)
         db.execute("BEGIN EXCLUSIVE")
         try:
             for number, step in enumerate(SQLITE[_version(db) :], start=_version(db) + 1):
@@ -238,7 +241,8 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return bool(db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
-def _turn_wal_on(db: sqlite3.Connection, patience: float) -> None:
+def turn_wal_on(db: sqlite3.Connection, patience: float) -> None:
+    """Have readers and a writer side by side, in this file and for good."""
     # SQLite does not wait for the lock that this takes, so processes that open a new file together
     # ask again.
     end = time.monotonic() + patience

@@ -117,15 +117,17 @@ async def test_a_value_of_another_type_is_damage(
         await everything(path)
 
 
-def _changed(data: bytes, path: Path, sql: str, values: tuple[Any, ...]) -> None:
+def _change(path: Path, data: bytes, sql: str, values: tuple[Any, ...]) -> None:
     path.write_bytes(data)
     with sqlite3.connect(path) as db:
         db.execute(sql, values)
     db.close()
 
 
-async def _refused(data: bytes, path: Path, sql: str, values: tuple[Any, ...]) -> StreamnormError:
-    _changed(data, path, sql, values)
+async def _refused(
+    data: bytes, path: Path, sql: str, values: tuple[Any, ...] = ()
+) -> StreamnormError:
+    _change(path, data, sql, values)
     async with SQLiteHistory(path) as history:
         with pytest.raises(StreamnormError) as caught:
             await history.load(NAMES[0])

@@ -47,6 +47,11 @@ def chat(*entries: Any, finish: Any = None, **more: Any) -> Payload:
     return {"choices": [{"index": 0, "delta": said, "finish_reason": finish, **more}]}
 
 
+def of(id: str, *entries: Any, finish: Any = None) -> Payload:
+    """A chunk of the answer that has this id."""
+    return {"id": id, **chat(*entries, finish=finish)}  # type: ignore[dict-item]
+
+
 def entry(text: Any = None, index: Any = 0, **more: Any) -> dict[str, Any]:
     said = {} if text is None else {"function": {"arguments": text}}
     return {"index": index, **said, **more}
@@ -205,6 +210,9 @@ def saved(what: str, **fields: Any) -> Payload:
     }
 
 
+CONTEXT: Payload = {"type": "turn_context", "model": "m"}
+
+
 def happened(kind: str) -> Payload:
     return {"type": "event_msg", "payload": {"type": kind, "turn_id": "t"}}
 
@@ -249,6 +257,66 @@ NO_END: tuple[Any, ...] = ("null", "normal", "abort", "repetition", "whatever", 
 Find: TypeAlias = tuple[str, tuple[Payload, ...]]
 
 FINDS: dict[str, Find] = {
+    "dashscope: a call that was given up, and begins again under its id": (
+        "dashscope",
+        (generated(named("{")), generated(named("{}", id="B")), generated(named({"to": "me"}), finish="stop"))),
+    "dashscope: an object in another place, under the id of a call": (
+        "dashscope",
+        (generated(named("")), generated(named({"n": 1}, index=2)), generated(named('{"to":')),
+         generated(named(WHOLE)), generated(named(WHOLE), finish="tool_calls"))),
+    "anthropic: a call that begins again with another whole input": (
+        "anthropic", (BEGIN, start(input={"to": "me"}), BEGIN, start(input={"to": "you"}), stop(), reason(), END)),
+    "interactions: a call that the final interaction has twice, behind a step that cannot be read": (
+        "gemini_interactions",
+        ({**step_start(), "step": {"type": "new", "id": "A"}},  # type: ignore[dict-item]
+         {"event_type": "interaction.completed", "interaction": {"status": "requires_action", "steps": [
+             {"type": "function_call", "id": "A", "name": "pay", "arguments": {"to": "me"}}] * 2}})),
+    "interactions: a call that begins again with a name, and another whole input": (
+        "gemini_interactions",
+        (*(step_start(type="mcp_server_tool_call", name=name, arguments=said)
+           for name, said in (("", {"n": 1}), ("pay", {"n": 2}))), step("stop"))),
+    "codex: a saved call without its input, and another without its name under the id of its item": (
+        "codex",
+        (saved("custom_tool_call", id="ctc", status="completed"),
+         saved("custom_tool_call", id="ctc", call_id="B", name="", input="x", status="completed"))),
+    "codex: a name that is no text when its item is completed": (
+        "codex",
+        (TURN, thing("updated", "mcp_tool_call", tool="pay", arguments={"to": "me"}),
+         thing("completed", "mcp_tool_call", tool=["pay"], arguments={"to": "me"}), TURN_OVER)),
+    **{
+        f"codex: what runs when {what} comes may be completed behind it": (
+            "codex",
+            (*before, thing("started", "command_execution", command="x"), context,
+             thing("completed", "command_execution", command="x")))
+        for what, before, context in (
+            ("a context without a name", (happened("task_started"),), CONTEXT),
+            ("a context with a name",
+             (TURN, b'{"type":"event_msg","payload":{"type":"task_started","turn_id":{},"turn_id":"t"}}\n'),
+             {**CONTEXT, "payload": {"turn_id": "t"}}))  # type: ignore[dict-item]
+    },
+    "gemini: a call said again in other lines": (
+        "gemini",
+        (b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"pay","id":"B","args":{}}}]}}]}\n\n',
+         *(b'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"pay","id":"A","args":{"to":'
+           + between + b'"me"}}}]}}]}\n\n' for between in (b"\ndata: ", b"")), part("STOP", text=""))),
+    "claude code: a line whose uuid is no text, and its call under another name": (
+        "claude_code",
+        ({**NAMED_LINE, "uuid": ["u1"]},  # type: ignore[dict-item]
+         {**said_line({"type": "tool_use", "id": "A", "name": "sell", "input": {"to": "me"}}), "uuid": "u2"})),  # type: ignore[dict-item]
+    "ollama: half a character in a field of the end that nobody knows, and its calls once more": (
+        "ollama",
+        (line({"function": {"name": "pay", "arguments": {"to": "me"}}}),
+         {"message": {"content": ""}, "done": True, "done_reason": "error", "b": HALF},
+         line({"function": {"name": "pay", "arguments": {"to": "me"}}}))),
+    **{
+        f"{wire}: a text stated under an item that another place has, and then otherwise": (
+            wire,
+            (item("added", "custom_tool_call", 2, id="x", call_id="A", name="pay", input=""),
+             event("custom_tool_call_input.delta", item_id="y", delta="m"),
+             event("custom_tool_call_input.done", output_index=2, item_id="y", input="me"),
+             item("done", "custom_tool_call", 2, id="y", call_id="A", name="pay", input="my", status="completed")))
+        for wire in ("openai_responses", "azure_foundry")
+    },
     "anthropic: a call that was told, two more beginnings, and the call once more": (
         "anthropic",
         (BEGIN, start(), delta(WHOLE), stop(), BEGIN, BEGIN, start(), delta(WHOLE), stop(), reason(), END)),
@@ -1544,6 +1612,31 @@ FINDS: dict[str, Find] = {
 # Of these a plain reader would tell something; but a part of the call stands where nobody looks for it, or is
 # gone and has left its frame: none of them is told.
 LOSSES: dict[str, Find] = {
+    **{
+        f"{wire}: pieces of two answers, chunk by chunk": (
+            wire,
+            (of("x", named("")), of("y", entry('{"to":')), of("x"), of("y", entry('"me"}')),
+             of("y", finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    **{
+        f"{wire}: another answer goes on in the midst of a call": (
+            wire,
+            (of("x", named("")), of("x", entry('{"to":')), of("x", entry('"')), of("y", entry('me"}')),
+             of("y", finish="tool_calls"), DONE))
+        for wire in ("openai_chat", "mistral")
+    },
+    "dashscope: pieces of two answers": (
+        "dashscope",
+        tuple({**generated(*said, finish=word), "request_id": id} for id, said, word in (
+            ("x", (named(""),), "null"), ("y", (entry('{"to":'),), "null"), ("x", (), "null"),
+            ("y", (entry('"me"}'),), "null"), ("y", (), "tool_calls")))),
+    "claude code: the start of a call from another session": (
+        "claude_code",
+        (*({**told_event(event), "session_id": id} for id, event in (  # type: ignore[dict-item]
+            ("x", BEGIN), ("y", start()), ("x", stop()), ("x", reason("end_turn")), ("x", END))),)),
+    "codex: what runs when a task begins": (
+        "codex", (TURN, thing("started", "command_execution", command="x"), happened("task_started"))),
     **{
         f"anthropic: a fragment {odd!r} for a call without arguments that is closed, beside another": (
             "anthropic", (start(1), start(2, "run", "B"), delta('{"n"', 1), stop(2), delta(odd, 2),

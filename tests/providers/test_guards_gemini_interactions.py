@@ -519,3 +519,43 @@ def test_a_call_that_differs_from_the_final_interaction_is_noted_once():
 def test_a_call_without_arguments_that_broke_does_not_differ_from_one_that_has_none():
     _, pipe = traced("gemini_interactions", over(NOTHING) + start() + over(NOTHING))
     assert "args.mismatch" not in pipe.notes
+
+
+# --- what begins again with another whole input -----------------------------------------------------
+
+SERVER: dict[str, Any] = {"type": "mcp_server_tool_call", "id": "a"}
+
+
+@pytest.mark.parametrize(
+    ("said", "then"),
+    [
+        ({"n": 1}, [{"n": 1}]),
+        ({"n": 1, "m": 2}, [{"n": 1, "m": 2}]),  # it may know more by then
+        ({"n": 2}, []),
+        ({"m": 12345678}, []),
+        ({}, []),
+    ],
+)
+def test_what_the_provider_runs_may_begin_again_with_more_and_not_with_another_input(
+    said: dict[str, Any], then: list[Any]
+):
+    begun = [start(**SERVER, name=name, arguments=a) for name, a in (("", {"n": 1}), ("f", said))]
+    events = told(*begun, STOP, over())
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == then
+
+
+@pytest.mark.parametrize(
+    ("said", "then"), [({"n": 1}, [{"n": 1}]), ({"n": 1, "m": 2}, []), ({"n": 2}, [])]
+)
+def test_what_the_client_runs_begins_again_with_the_same_input_or_is_broken(
+    said: dict[str, Any], then: list[Any]
+):
+    begun = [start(name=name, arguments=a) for name, a in (("", {"n": 1}), ("pay", said))]
+    events = told(*begun, STOP, over())
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == then
+
+
+def test_a_call_that_the_list_has_twice_is_one_and_said_otherwise_it_is_broken():
+    same, other = over(CALL, CALL), over(CALL, {**CALL, "arguments": {"n": 2}})
+    assert fate(told(same)) == ([{"n": 1}], ACT)
+    assert fate(told(other)) == ([{"n": 1}, "conflict"], ACT)

@@ -871,3 +871,80 @@ def test_an_id_that_comes_late_is_of_the_call_before_it_but_not_behind_its_end(i
     body = body.removesuffix(DONE) + Chat.delta({"tool_calls": [second]}) + Chat.end("stop")
     told = [id for id, *_ in calls(run("openai_chat", [body]))]
     assert ["?" if id.startswith("syn_") else id for id in told] == ids
+
+
+# --- chunks that say whose they are -----------------------------------------------------------------
+
+
+def of(id: str | None, *, begins: bool = False, text: str = "", finish: str | None = None) -> bytes:
+    """A chunk of the answer that has this id: the beginning of a call, a piece of it, or the end."""
+    entry = EMPTY if begins else {"index": 0, "function": {"arguments": text}}
+    said = {"tool_calls": [entry]} if begins or text else {}
+    whose = {} if id is None else {"id": id}
+    return sse({**whose, "choices": [{"index": 0, "delta": said, "finish_reason": finish}]})
+
+
+END_OF = {id: of(id, finish="tool_calls") + DONE for id in ("x", "y", "z")}
+ASKED_TWICE = ["conflict"], ("finish", "tool_calls")
+TOLD_ONCE = [{"n": 1}], ("finish", "tool_calls")
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_an_answer_that_comes_back_says_that_two_are_mixed(provider: str):
+    body = of("x", begins=True) + of("y", text='{"n"') + of("x", text=":1}") + END_OF["x"]
+    assert fate(heard(provider, body)[0]) == ASKED_TWICE
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_an_answer_that_gives_way_in_the_midst_of_a_call_has_cut_it(provider: str):
+    body = of("x", begins=True) + of("x", text='{"n') + of("x", text='"') + of("y", text=":1}")
+    assert fate(heard(provider, body + END_OF["y"])[0]) == ASKED_TWICE
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_gateway_may_say_its_own_id_in_the_first_chunk(provider: str):
+    body = of("x", begins=True) + of("y", text='{"n') + of("y", text='":') + of("y", text="1}")
+    assert fate(heard(provider, body + END_OF["y"])[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_chunks_may_have_ids_of_their_own(provider: str):
+    pieces = [of("x", begins=True)]
+    pieces += [of(f"x{n}", text=c) for n, c in enumerate('{"n":' + " " * 30 + "1}")]
+    assert fate(heard(provider, b"".join(pieces) + END_OF["z"])[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_an_answer_that_follows_a_whole_call_takes_nothing_from_it(provider: str):
+    pieces = [of("x", begins=True), *(of("x", text=c) for c in PAY)]
+    assert fate(heard(provider, b"".join(pieces) + END_OF["y"])[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+@pytest.mark.parametrize("provider", CHATS)
+def test_a_chunk_without_an_id_is_of_the_answer_that_began(provider: str, nothing: str | None):
+    body = of("x", begins=True) + of("x", text='{"n') + of("x", text='"') + of(nothing, text=":1}")
+    assert fate(heard(provider, body + END_OF["x"])[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize("provider", CHATS)
+def test_where_no_chunk_has_an_id_all_are_of_one_answer(provider: str):
+    body = of(None, begins=True) + of(None, text='{"n') + of(None, text='":1}')
+    assert fate(heard(provider, body + of(None, finish="stop") + DONE)[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize(("back", "then"), [("n15", ASKED_TWICE), ("n16", TOLD_ONCE)])
+def test_sixteen_answers_are_remembered(back: str, then: Any):
+    """Where there are more, ids say nothing, and are not kept."""
+    ids = [f"n{n}" for n in range(20)]
+    begun = b"".join(sse({"id": id, "choices": []}) for id in ids) + of("n19", begins=True)
+    body = begun + of(back, text=PAY) + of("n19", finish="tool_calls") + DONE
+    assert fate(heard("openai_chat", body)[0]) == then
+
+
+def test_a_text_that_was_learnt_under_one_id_does_not_hide_that_another_comes_back():
+    def text(id: str) -> bytes:
+        return sse({"id": id, "choices": [{"index": 0, "delta": {"content": "a"}}]})
+
+    body = text("x") * 20 + text("y") * 20 + of("y", begins=True) + text("x") + of("y", text=PAY)
+    assert fate(heard("openai_chat", body + END_OF["y"])[0]) == ASKED_TWICE

@@ -42,7 +42,7 @@ class _Line(msgspec.Struct):
     parent_tool_use_id: str | None = None
     agent_id: str | None = msgspec.field(default=None, name="agentId")
     tool_use_id: str | None = None
-    uuid: str | None = None
+    uuid: Any = None  # one of another type names nothing, and the line says what it says
     event: Raw = Raw(b"{}")
     message: Raw = Raw(b"{}")
     origin: Any = None
@@ -92,13 +92,15 @@ def _beside(said: _Line, lane: str | None) -> Place:
 def _piece(said: _Line, lane: str | None) -> Place:
     event = _as_event(said.event)
     if event.type == "message_start":
-        return Place(Role.BEGINS, lane, event.message.id, name=said.uuid)
-    return Place(Role.WITHIN, lane, name=said.uuid)
+        return Place(Role.BEGINS, lane, event.message.id, name=first_text(said.uuid))
+    return Place(Role.WITHIN, lane, name=first_text(said.uuid))
 
 
 def _answer(said: _Line, lane: str | None) -> Place:
     """A line of an answer says its id, but in old sessions."""
-    return Place(Role.SPEAKS, lane, _as_message(said.message).id or None, name=said.uuid)
+    return Place(
+        Role.SPEAKS, lane, _as_message(said.message).id or None, name=first_text(said.uuid)
+    )
 
 
 def _results(said: _Line, lane: str | None) -> Place:
@@ -120,8 +122,8 @@ def _over(said: _Line, lane: str | None) -> Place:
     the program asked itself has an answer, whose end may have come with the result before."""
     asked = said.origin.get("kind") if isinstance(said.origin, dict) else None
     if not said.is_error and asked in _OWN:
-        return Place(Role.ENDS, lane, name=said.uuid)
-    return Place(Role.REFUSES, lane, name=said.uuid, notice=bool(said.is_error))
+        return Place(Role.ENDS, lane, name=first_text(said.uuid))
+    return Place(Role.REFUSES, lane, name=first_text(said.uuid), notice=bool(said.is_error))
 
 
 _PLACES = {

@@ -78,6 +78,7 @@ class _Line(msgspec.Struct, gc=False):
 
 class StreamEvent(_Line, tag="stream_event", tag_field="type", kw_only=True):
     event: Payloads
+    session_id: Any = None
 
 
 class Assistant(_Line, tag="assistant", tag_field="type", kw_only=True):
@@ -157,6 +158,7 @@ _REMEMBERED = 1024  # names of lines, to know one that comes again
 _COPIES = 3  # of one call: that they differ is known by then
 _Copy: TypeAlias = tuple[str | None, str]  # the name of a call, and its input
 _MISPLACED = "a piece of an answer stands in a line of another kind"
+_FOREIGN = "a piece of another session's answer came between"
 _NEXT = "the next answer began before this one had ended"
 
 # --- the way in ---------------------------------------------------------------------------------
@@ -185,6 +187,7 @@ class ClaudeCodeParser(AnthropicParser):
         super().__init__(*args)
         self._agent: str | None = None
         self._message: str | None = None  # the id of the answer
+        self._session: Any = None  # and that of the session that it is of
         self._heard = False  # anything of it
         self._whole = False  # it is told in whole blocks
         self._replied = False  # … and something came out of its calls
@@ -230,13 +233,24 @@ class ClaudeCodeParser(AnthropicParser):
         if type(event) is MessageStart:
             if self._partial or self._whole:
                 self._end(cut=_NEXT)
-            self._message = _id_of(event.message)
+            self._message, self._session = _id_of(event.message), p.session_id
         self._agent, self._heard = p.agent, True
         self._partial = self._partial or type(event) in _PIECES
+        foreign = self._is_foreign(p)
+        if foreign:
+            self.calls.lossy = _FOREIGN
         try:
             INNER[type(event)](self, event, out)
         finally:
+            if foreign:
+                self.calls.lossy = ""
+                self.calls.taint_open(_FOREIGN)
             self._sign(out, since)
+
+    def _is_foreign(self, p: StreamEvent) -> bool:
+        """Is it of another session? No answer is of two."""
+        self._session = self._session or p.session_id
+        return p.session_id not in (None, self._session)
 
     def _sign(self, out: Out, since: int) -> None:
         """Who spoke stands on every event that can say it."""

@@ -42,7 +42,7 @@ from ...events import Event, ReasoningDelta, TextDelta, Unrecognized, Usage
 from ...framing import Framer
 from ...framing.lines import Lines
 from ...text.halves import decoded
-from ..openai_responses.items import TOOLS, Tool, tools_by_type
+from ..openai_responses.items import TOOLS, Tool, name_of, tools_by_type
 from ..openai_responses.parser import RETRYABLE, ResponsesParser
 
 __all__ = ["ITEMS", "KNOWN", "PARSER", "CodexParser", "Step"]
@@ -170,6 +170,8 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 _STEPS = {step.type: step for step in STEPS}
 _FAILED = {"failed", "declined"}
+_UNSAID = "its name or its input is missing, or of another type"
+_OF_NEXT = "the next turn began before the end of its own"
 _LEFT = Failure("truncated", "the next turn began before this one ended")
 _REMEMBERED = 64  # texts of items, to know one that comes again
 _OF_CLIENTS = {tool.type for tool in TOOLS if tool.runs_on == "client"}  # here the program is one
@@ -242,9 +244,8 @@ class CodexParser(ResponsesParser):
         item, _ = self.sound(p.item)
         step = _step_of(item)
         if step is not None and self._has_id(item):
-            named = not step.name_field or first_text(item.get(step.name_field)) is not None
+            # else nothing is told yet, and its end says all again
             whole = step.early and bool(_given(item, step.arguments)) and _is_said(step, item)
-            whole = whole and named  # else nothing is told yet, and its end says all again
             self._call_of_step(step, item, p.item, out, whole=whole)
         self.calls.lossy = ""
 
@@ -294,7 +295,7 @@ class CodexParser(ResponsesParser):
             self.calls.hear(call, out, name=name)
         if whole and not call.fragments:
             if not _is_said(step, item):
-                self.calls.taint(call, "its input is missing, or of another type")
+                self.calls.taint(call, _UNSAID)
             self._told[call.ordinal] = _given(item, step.arguments)
             text = _arguments(step, raw)
             self._alike.setdefault((step.type, name, text), deque()).append(call)
@@ -364,7 +365,13 @@ class CodexParser(ResponsesParser):
     def _turn_started(self, p: TurnStarted, out: Out) -> None:
         """Its end is not that of what came before it."""
         if self.calls.unfinished():
-            self.calls.taint_open("the next turn began before the end of its own")
+            self.calls.taint_open(_OF_NEXT)
+
+    def _leave_running(self) -> None:
+        """What is running may be completed in the turn that begins."""
+        for call in self.calls.unfinished():
+            if call.ordinal in self._told:
+                self.calls.taint(call, _OF_NEXT)
 
     def _turn_completed(self, p: TurnCompleted, out: Out) -> None:
         self._usage = p.usage or {}
@@ -410,8 +417,8 @@ class CodexParser(ResponsesParser):
         kinds = _FORMS.get(form, ()) if tool.type in _OF_CLIENTS else ()
         said = any(isinstance(item.get(f), kind) for f, kind in zip(fields, kinds, strict=False))
         numbers = any(isinstance(item.get(field), int | float) for field in _INPUTS)
-        if numbers or (kinds and not said):
-            self.calls.lossy = "its input is missing, or of another type"
+        if numbers or name_of(tool, item) is None or (kinds and not said):
+            self.calls.lossy = _UNSAID
         super()._call_item(call, tool, item, raw, index, out)
 
     def _event_msg(self, p: EventMsg, out: Out) -> None:
@@ -422,6 +429,7 @@ class CodexParser(ResponsesParser):
     def _turn_context(self, p: TurnContext, out: Out) -> None:
         """It comes before the items of a turn: behind some, it is of the next one. A task says by itself
         when it is over; there only one that names another turn is of the next."""
+        self._leave_running()
         said = p.payload.get("turn_id") if isinstance(p.payload, dict) else None
         turn = first_text(said)
         if self._part and not self._tasked:
@@ -433,6 +441,7 @@ class CodexParser(ResponsesParser):
     def _task_started(self, said: dict[str, Any], out: Out) -> None:
         if self._part:  # the one that was open was left
             raise StreamFailed(_LEFT)
+        self._leave_running()
         self._tasked, self._turn = True, first_text(said.get("turn_id"))
 
     def _task_complete(self, said: dict[str, Any], out: Out) -> None:
@@ -512,7 +521,9 @@ def _step_of(item: Any) -> Step | None:
 
 
 def _is_said(step: Step, item: dict[str, Any]) -> bool:
-    """Is its input there, and each field of its type?"""
+    """Is its name there, and its input, each field of its type?"""
+    if step.name_field and first_text(item.get(step.name_field)) is None:
+        return False
     fits = all(isinstance(item.get(f), (_TYPES[f], type(None))) for f in step.arguments)
     none = step.nullable and step.arguments[0] in item
     return fits and (none or any(item.get(f) is not None for f in step.arguments))

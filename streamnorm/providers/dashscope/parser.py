@@ -197,6 +197,7 @@ class DashScopeParser(ChatParser):
             self.calls.taint_open("events of the stream are missing, or came twice")
 
     def _answer(self, p: Answer, out: Out) -> None:
+        self._hear_whose(p.request_id)
         output = p.output or Output()
         errors = (p.error, output.error, *(part.error for part in output.choices or ()))
         error = next((error for error in errors if error is not None), None)
@@ -236,15 +237,17 @@ class DashScopeParser(ChatParser):
 
     def _hear_calls(self, number: int, entries: list[FullEntry], out: Out) -> None:
         choice, indexes, doubted = self._choice(number), list[int](), list[Call | None]()
-        for entry in entries if not self.even_objects else ():
+        for entry in entries:
             function = entry.function
             if entry.index is None or function is None:
                 continue
             id, name, text = said(entry.id), said(function.name), function.arguments or ""
-            place, named = (number, entry.index), bool(id or name)
-            function.arguments = self._arguments.news(place, id, text, named=named)
+            place, named, fits = (number, entry.index), bool(id or name), True
+            if not self.even_objects:
+                function.arguments = self._arguments.news(place, id, text, named=named)
+                fits = function.arguments is not None
             elsewhere = self._elsewhere(choice, id, entry.index)
-            if function.arguments is None or elsewhere is not None:
+            if not fits or elsewhere is not None:
                 indexes.append(entry.index)
                 doubted += [choice.by_index.get(entry.index), elsewhere]
         choice.hear(entries, out, objects=self.even_objects)

@@ -583,7 +583,10 @@ class InteractionsParser(Parser):
         self._over = True
 
     def _step_at(self, index: int, step: Step, out: Out) -> None:
-        """A step that is said at once."""
+        """A step that is said at once. A call that the list has once more is that one."""
+        known = self.calls.by_id(0, step.id or "") if step.type in CALLS else None
+        if known is not None:
+            return self._compare(known, step, out)
         self._step_start(StepStart(step, index), out)
         self._step_stop(StepStop(index), out)
 

@@ -121,6 +121,7 @@ class MistralParser(ChatParser):
         )
 
     def _payload(self, p: Chunk, out: Out) -> None:
+        self._hear_whose(p.id)
         bare = p.choices is None
         refused = bare and p.message is not None
         if p.error is not None or p.object == "error" or p.detail is not None or refused:

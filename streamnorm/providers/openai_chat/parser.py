@@ -264,6 +264,7 @@ RETRYABLE = {"rate_limit_exceeded", "server_error", "overloaded", "overloaded_er
 # its API reference: unknown, timeout, requests a minute, internal, internal, of a system behind it, tokens
 # a minute, connections, too sudden a growth. 2056 is none: that limit lasts for hours.
 PASSING = {1000, 1001, 1002, 1013, 1024, 1033, 1039, 1041, 2045}
+_ANSWERS = 16  # so many are remembered: where there are more, chunks have ids of their own
 # Words for an end that is a failure -> may the same request succeed if it is sent again?
 ERRORS = {
     "error": True,
@@ -340,6 +341,11 @@ class ChatParser(Parser):
         self._first = Choice(0, self.calls, self.scribe)
         self._choices: dict[int, Choice] = {0: self._first}
         self._stencil = Stencil()
+        self._enveloped: str | None = None  # the id in the envelope that chunks repeat
+        self._said_id: Any = None  # of the last chunk; None: that one, or none
+        self._whose: str | None = None  # the answer that it is of, …
+        self._left: set[str] = set()  # … those that were left for another, …
+        self._pieces = 0  # … and how many pieces of calls there were then
         self._usage: dict[str, Any] = {}
         self._refused: set[int] = set()  # choices
         self._failure: Failure | None = None
@@ -363,9 +369,10 @@ class ChatParser(Parser):
         """Only fields that say nothing: some put usage, citations or an error before the choices."""
         at = max(0, data.find(b'"choices":'))
         try:
-            msgspec.json.decode(data[:at].rstrip(b", \r\n\t") + b"}", type=_Envelope)
+            held = msgspec.json.decode(data[:at].rstrip(b", \r\n\t") + b"}", type=_Envelope)
         except UNREADABLE:
             return 0
+        self._enveloped = first_text(getattr(held, "id", None))
         return at
 
     def heading(self, data: bytes) -> Heading:
@@ -412,6 +419,7 @@ class ChatParser(Parser):
         per payload can be measured (``make bench``)."""
         first, stencil, decode = self._first, self._stencil, self.decode
         functions, before, last = first.functions, stencil.before, self.calls.last
+        whose = self._said_id
         grown: Call | None = None  # whose fragments the stencil is of; none: it is of text
         if stencil.place is not None:
             grown = functions.get(stencil.place)
@@ -432,7 +440,7 @@ class ChatParser(Parser):
             rest = line.removeprefix(envelope)
             p = decode(line if rest is line or not envelope else b"{" + rest)
             choices = p.choices
-            if len(choices) != 1 or p.usage is not None:
+            if len(choices) != 1 or p.usage is not None or p.id != whose:
                 return p
             choice = choices[0]
             delta = choice.delta
@@ -495,7 +503,30 @@ class ChatParser(Parser):
         key = b'"content":' if function is None else b'"arguments":'
         self._stencil.learn(line, key, b'"obfuscation"', says)
 
+    def _hear_whose(self, said_id: Any) -> None:
+        """Chunks say whose they are, all the same. Some servers change it on the way, or with each chunk; but
+        one that comes back says that two answers are mixed, and one that gives way to another in the midst
+        of a call, where it was said of pieces before, that the call is cut."""
+        self._said_id = said_id
+        last, id = self._whose, first_text(said_id) or self._enveloped
+        if id is None or id == last:
+            return
+        self._whose = id
+        if last is None:
+            return
+        self._stencil.before = NEVER  # it says whose it is, too
+        pieces = self.calls.pieces()
+        if id in self._left:
+            self.calls.taint_open("chunks of two answers came through each other")
+        elif pieces > self._pieces + 1:
+            self._doubt_growing("a chunk of another answer came in the midst of it")
+        self._pieces = pieces
+        if len(self._left) < _ANSWERS:
+            self._left.add(last)
+
     def _chunk(self, p: Chunk, out: Out) -> None:
+        if p.id != self._said_id:
+            self._hear_whose(p.id)
         for choice in p.choices:
             number, delta = choice.index, choice.delta
             if delta is not None:
@@ -655,6 +686,7 @@ class ChatParser(Parser):
     def _full_chunk(self, p: FullChunk, out: Out) -> None:
         if p.type == "ping":
             self.scribe.note("wire.keepalive")
+        self._hear_whose(p.id)
         self._ask_for_choices(p)
         errors = [error for error in (p.error, *items_of(p.errors)) if error is not None]
         if errors:

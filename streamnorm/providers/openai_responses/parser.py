@@ -691,6 +691,8 @@ class ResponsesParser(Parser):
             return self._open_unannounced(p, type_, out) if text != "" else None
         if self._places.is_of_another(call, type_, p.item_id, p.call_id):
             self.calls.astray(wire_kind=_kind(p))
+            if copy:
+                call.aside = hash(text or "")  # a copy that says something else is no proof
             return None
         if p.call_id is not None:
             self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")

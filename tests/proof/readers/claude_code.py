@@ -103,6 +103,13 @@ class Pieces(Places):
         super().__init__()
         self.copies: dict[str, list[Open]] = {}  # by the ids of calls; ``given`` is the input
 
+    def start(self, place: int | None, call: Open | None) -> None:
+        """One that does not say where it stands has begun all the same: its copy states its input."""
+        super().start(place, call)
+        if place is None and call is not None:
+            call.tainted = True
+            self.all.append(call)
+
     def copy(self, block: Any) -> None:
         call = own(call_in(block))
         if call is not None and call.id and sound_object(call.given):
@@ -168,7 +175,8 @@ class Agent:
             return self.begin(said.get("message"))
         if self.over or kind in ("ping", "error", "message_stop"):
             return None
-        self.partial = True
+        # how an answer ended says no block of it: a line behind that is no copy of anything
+        self.partial |= kind != "message_delta"
         if kind == "content_block_start":
             call = own(call_in(said.get("content_block")))
             self.pieces.start(place_of(said), call)

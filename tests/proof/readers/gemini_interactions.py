@@ -84,8 +84,11 @@ def read(body: bytes) -> Reading:
         elif kind in ("interaction.created", "interaction.completed", "interaction.status_update"):
             inner = said.get("interaction")
             inner = inner if isinstance(inner, dict) else {}
-            if kind == "interaction.completed":
-                (compared if started else restated)(steps, inner.get("steps"))
+            if kind == "interaction.completed" and started:
+                over = text_in(inner.get("status")) in NORMAL
+                compared(steps, inner.get("steps"), over=over)
+            elif kind == "interaction.completed":
+                restated(steps, inner.get("steps"))
             word = said.get("status") if kind.endswith("update") else inner.get("status")
             word = text_in(word) or ("completed" if kind.endswith("completed") else "")
             if (not status or status in NORMAL) and word not in GOING_ON:
@@ -177,7 +180,7 @@ def restated(steps: Steps, listed: Any) -> None:
         steps.stop(index)
 
 
-def compared(steps: Steps, listed: Any) -> None:
+def compared(steps: Steps, listed: Any, *, over: bool) -> None:
     """The final interaction says the calls that were heard again, and perhaps one that was not."""
     copies = [
         call for step in (listed if isinstance(listed, list) else ()) if (call := call_in(step))
@@ -192,7 +195,7 @@ def compared(steps: Steps, listed: Any) -> None:
         if call.doubted and call.name and (stated := stated_by(said[call.id])):
             steps.reading.also.append(call.heard(stated))
         if not call.state.get("told"):
-            copied(steps, call, said[call.id])
+            copied(steps, call, said[call.id], over=over)
     for number, (id, copy) in enumerate(said.items()):
         if id not in heard and heard <= set(said):
             steps.start(10**9 + number, copy)
@@ -205,8 +208,10 @@ def stated_by(copy: Open) -> dict[str, Any] | None:
     return stated if sound_object(stated) else None
 
 
-def copied(steps: Steps, call: Open, copy: Open) -> None:
-    """The copy counts, unless it says something else than a text of which nothing can be missing."""
+def copied(steps: Steps, call: Open, copy: Open, *, over: bool) -> None:
+    """The copy counts, unless it says something else than a text of which nothing can be missing. Where it
+    is the end of the interaction nothing takes it back: a second one, of a stream that is mixed with this
+    one, comes when it was told."""
     stated = stated_by(copy)
     held = arguments_of(call, call.text) if call.text else call.given
     if not stated:
@@ -219,3 +224,5 @@ def copied(steps: Steps, call: Open, copy: Open) -> None:
     call.fragments, call.given, call.tainted = [], stated, False
     if call.closed:
         steps.tell(call)
+    elif over and call.name:
+        steps.reading.also.append(call.heard(stated))

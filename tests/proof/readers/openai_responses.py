@@ -271,6 +271,9 @@ class Items:
         self.learn(call, self.tools[kind], item)
         if done and not call.closed:
             self.close(call, item)
+        elif snapshot and call.state.get("absent") and not (call.tainted or call.state.get("told")):
+            # done without its input: the final response states it, as its own word for all of it
+            self.hear_input(call, self.tools[kind], item)
         return None
 
     def is_another(self, held: Open, item: dict[str, Any]) -> bool:
