@@ -124,8 +124,6 @@ def _unpacked(answer: Answer, limit: int) -> bytes:
     if len(body) > limit:
         raise NoStream("is too long when it is unpacked.")
     answer.torn |= not whole
-    if packing_of(body) is not None:
-        raise NoStream("is packed more than once, which is refused.")
     return body
 
 
