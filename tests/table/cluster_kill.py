@@ -3,8 +3,8 @@
     python -m tests.table.cluster_kill FOLDER RECIPE ...
 
 FOLDER/in holds a named pipe, z-pipe.sse. Of two runs, in the first one process is killed that reads it
-(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster as well, for each
-of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
+(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster, too,
+for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
 
 Rule: what happened is printed as one line of JSON. It is a program of its own, as Ray leaves threads behind.
 """
@@ -73,6 +73,7 @@ def run(folder: Path, out: str, address: str, killer: Callable[[Path, list[int]]
 
 
 def main(folder: Path, recipes: list[str]) -> None:
+    import ray
     from ray.cluster_utils import Cluster
 
     os.chdir(folder)
@@ -88,6 +89,7 @@ def main(folder: Path, recipes: list[str]) -> None:
     for recipe in recipes:
         exec(Path(f"recipe_{recipe}.py").read_text(), {"__name__": "__main__"})
         os.rename("tables", f"tables-{recipe}")
+    ray.shutdown()
     cluster.shutdown()
     print(json.dumps(told))
 
