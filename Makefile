@@ -15,7 +15,8 @@ ALL    := $(VENV)/.all.stamp
 RUNTIME := $(if $(wildcard $(DEV)),$(DEV),$(BASE))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-all check format docs golden takes bench bench-check prove mutate everything clean
+.PHONY: help demo page test test-all check format docs golden takes bench bench-check prove sabotage mutate battery \
+	lowest release-check everything clean
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -84,19 +85,38 @@ bench-check: $(DEV) ## name what became slower than in bench/results.json by mor
 	@echo "==> measuring (a few minutes; what looks slower is measured again)"
 	@$(BIN)/python -m bench.check $(ARGS)
 
-prove: $(DEV) ## damage streams in a million ways and look for one call that was never made
-	@echo "==> damaging streams (ARGS='--mutants N' for fewer)"
-	@$(BIN)/python -m tests.proof.run --mutants 1000000 $(ARGS)
+prove: $(DEV) ## look for a promise that does not hold: damage, cuts, fuzz, kills, a soak; half an hour
+	@$(INST) atheris 2>/dev/null || echo "left out: atheris, which does not install here; Hypothesis stands in"
+	@echo "==> looking for a promise that does not hold (ARGS='--minutes 5', '--only soak', '--mutants N')"
+	@nice -n 5 $(BIN)/python -m tests.prove.run $(ARGS)
+	@$(BIN)/python -m tools.promises
+
+sabotage: $(DEV) ## take the protection of each promise away: a test of it must turn red
+	@echo "==> taking protections away (about ten minutes; ARGS='B4 H2' for some)"
+	@$(BIN)/python -m tests.sabotage.run $(ARGS)
+	@$(BIN)/python -m tools.promises
 
 mutate: $(DEV) ## remove the guards of the code one by one: a test must notice each
 	@echo "==> removing guards (an hour or two; it goes on where it was stopped; ARGS='--file core/calls.py')"
 	@$(BIN)/python -m tools.mutate $(ARGS)
 
+battery: $(DEV) ## show odd and cut streams to us, SDKs and frameworks: who tells a wrong call in silence
+	@echo "==> reading odd and cut streams (minutes; the first time peers are installed; ARGS='--cuts 10')"
+	@$(BIN)/python -m bench.battery.run $(ARGS)
+	@$(BIN)/python -m tools.promises
+
+lowest: $(DEV) ## run the quick tests with the lowest versions that pyproject.toml allows
+	@echo "==> installing the lowest versions, then the quick tests"
+	@$(BIN)/python -m tools.lowest $(ARGS)
+
+release-check: $(DEV) ## build, install on every Python, each extra, licences, lowest versions, tests there
+	@$(BIN)/python -m tools.release $(ARGS)
+
 everything: $(ALL) ## install the clients of others that tests can read streams with
 
 clean: ## remove the environments, caches and build results
 	@echo "==> removing the environments, caches and build results"
-	@rm -rf $(VENV) .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venv-bench .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

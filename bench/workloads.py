@@ -12,6 +12,7 @@ W3p-SIZE  Gemini only: the same call, streamed as ``partialArgs``
 TEXT-N    N million bytes of text in deltas of 256 characters, no call (for the memory section)
 STAMP-N   N text deltas that are a ``MARK`` each, no call: the server puts the time there
 CROWD     16 words, then one small call: what each of many streams says
+SIZE-N    the same with as many words as make about N bytes of it
 ========  =====================================================================================
 """
 
@@ -22,7 +23,7 @@ import random
 import string
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 __all__ = [
@@ -67,10 +68,18 @@ class Workload:
 
 def build(wire: str, name: str) -> Workload:
     """The workload ``name`` on the wire ``wire``, made anew."""
+    kind, _, size = name.partition("-")
+    if kind == "SIZE":
+        return _of_size(wire, int(size))
     text, calls = _content(wire, name)
     frames = list(_writer(wire, name)(text, calls, random.Random(f"{wire} {name}")))
     body = "".join(frames).encode()
     return Workload(wire, name, body, len(frames), "".join(text), calls)
+
+
+def _of_size(wire: str, size: int) -> Workload:
+    """The first that is as long, of the shorter ones."""
+    return next(made for n in count(1) if len((made := build(wire, f"CROWD-{n}")).body) >= size)
 
 
 def separator(wire: str) -> bytes:
@@ -113,7 +122,9 @@ def _content(wire: str, name: str) -> tuple[list[str], tuple[Call, ...]]:
         return [MARK] * int(size), ()
     if kind == "CROWD":
         arguments = _json({"path": "src/app/views.py", "line": 12})
-        return _words(rng, 16), (Call("call_c", "read_file", arguments, _evenly(arguments, 4)),)
+        return _words(rng, int(size or 16)), (
+            Call("call_c", "read_file", arguments, _evenly(arguments, 4)),
+        )
     if kind == "TEXT":
         return [_prose(rng, 256) for _ in range(int(size) * 1_000_000 // 256)], ()
     raise ValueError(f"no workload is called {name!r}")

@@ -38,6 +38,7 @@ from .events import (
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
+    RecorderFailed,
     StreamStart,
     TextDelta,
     ToolCall,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from .agent.client_tools import running as running
     from .agent.loop import ToolLoop as ToolLoop
     from .agent.persist import PersistEachCall as PersistEachCall
+    from .captures import read_take as read_take
     from .conversation import Conversation as Conversation
     from .conversation import Made as Made
     from .conversation import Reasoning as Reasoning
@@ -97,7 +99,7 @@ if TYPE_CHECKING:
     from .request import Request as Request
     from .request import read_request as read_request
     from .takes.format import Take as Take
-    from .takes.format import read_take as read_take
+    from .takes.logs import redact_logs as redact_logs
     from .takes.recorder import Recorder as Recorder
     from .telemetry import Telemetry as Telemetry
     from .telemetry import observe as observe
@@ -162,7 +164,8 @@ _LAZY = {
     "observe": "telemetry",
     "provider": "wire",
     "read_request": "request",
-    "read_take": "takes.format",
+    "read_take": "captures",
+    "redact_logs": "takes.logs",
     "repair": "wire",
     "replay": "edge.replay",
     "running": "agent.client_tools",
@@ -179,6 +182,7 @@ __all__ = [
     "Stream",
     "transport",
     "Recorder",
+    "redact_logs",
     "read_take",
     "Take",
     "Preview",
@@ -209,6 +213,7 @@ __all__ = [
     "Finish",
     "Media",
     "Failed",
+    "RecorderFailed",
     "Unrecognized",
     "Provenance",
     "event_to_dict",

@@ -281,7 +281,12 @@ class Conversation(msgspec.Struct):
         >>> Conversation.from_json(talk.to_json()) == talk
         True
         """
-        return msgspec.json.decode(data, type=cls)
+        try:
+            return msgspec.json.decode(data, type=cls)
+        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
+            raise UsageError(
+                f"this is no conversation: {error}; pass what Conversation.to_json() wrote"
+            ) from error
 
     def to_json(self) -> bytes:
         """All of it as JSON, echoes and media too; nothing is lost."""

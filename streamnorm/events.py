@@ -31,6 +31,7 @@ __all__ = [
     "Provenance",
     "ProviderToolResult",
     "ReasoningDelta",
+    "RecorderFailed",
     "StreamStart",
     "TextDelta",
     "ToolCall",
@@ -317,6 +318,17 @@ class Failed(_Event, frozen=True, gc=False, tag="failed"):
     code: str | None = None
 
 
+class RecorderFailed(_Event, frozen=True, gc=False, tag="recorder_failed"):
+    """The recording of this stream ends here; the stream goes on. Told once, never last.
+
+    ``path`` is the take, which can be read as far as it was written, and ``error`` why it ended.
+    """
+
+    kind: ClassVar[Literal["recorder_failed"]] = "recorder_failed"
+    path: str
+    error: str
+
+
 class Unrecognized(_Event, frozen=True, gc=False, tag="unrecognized"):
     """A payload that has no meaning to us, kept whole."""
 
@@ -342,6 +354,7 @@ Event: TypeAlias = (
     | Usage
     | Finish
     | Failed
+    | RecorderFailed
     | Unrecognized
 )
 

@@ -40,6 +40,7 @@ from .events import (
     Media,
     ProviderToolResult,
     ReasoningDelta,
+    RecorderFailed,
     StreamStart,
     TextDelta,
     ToolCall,
@@ -674,6 +675,7 @@ _HEARD: dict[type, _Heard] = {
     Usage: Fold._spend,
     Finish: Fold._finish,
     Failed: Fold._finish,
+    RecorderFailed: lambda fold, event, out: None,  # of this machine, and nothing that was said
     ToolResult: Fold._returned,
     Approval: Fold._ask,
     Denied: Fold._refuse,

@@ -24,6 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 8192  # … and as many choices, each of which may call something
     frames: int = 1_000_000
     stream: int = 256 * MIB  # bytes of the decoded body
+    ratio: int = 100  # of unpacked to packed bytes, once a mebibyte was unpacked
     name: int = 256
     id: int = 256
     depth: int = 128  # nesting of arguments

@@ -73,7 +73,7 @@ def replay_take() -> Callable[..., list[Event]]:
     def replay(
         path: str | os.PathLike[str], provider: str | None = None, **options: Any
     ) -> list[Event]:
-        from .takes.format import read_take
+        from .captures import read_take
         from .takes.pipe import pipe_for
 
         take = read_take(path)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from math import isfinite
 from typing import Any, Literal
 
 import msgspec
@@ -37,6 +36,7 @@ from .encoding.messages import (
     gathered,
 )
 from .encoding.pairs import Asked, Given, Repair, paired
+from .encoding.plain import must_be_plain
 from .encoding.plan import Prepared
 from .encoding.schemas import Dropped
 from .errors import EncodeError, UsageError
@@ -134,28 +134,20 @@ def read_request(provider: str, body: Any) -> Request:
     """
     if not isinstance(body, dict):
         raise UsageError(f"the body of a request is an object, not {type(body).__name__}")
-    name, messages = wire_of(provider, body)  # of several that one provider speaks, the one it is
     with _bounded():
-        if (where := _unsayable(body)) is not None:
-            raise UsageError(f"{where[1:]} is NaN or Infinity, which JSON cannot say")
+        must_be_plain(body)
+        name, messages = wire_of(
+            provider, body
+        )  # of several that one provider speaks, the one it is
         return _read(name, messages, messages.evened(body))
-
-
-def _unsayable(value: Any) -> str | None:
-    """Where a number stands that JSON has no word for, if there is one."""
-    if isinstance(value, float):
-        return None if isfinite(value) else ""
-    rows = enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, item in value.items() if isinstance(value, dict) else rows:
-        if (below := _unsayable(item)) is not None:
-            return f"[{key}]{below}" if isinstance(key, int) else f".{key}{below}"
-    return None
 
 
 def read_conversation(provider: str, body: Any) -> Mended:
     """The turns alone, of a body or of its list of messages; the system text is in them."""
-    name, messages = messages_of(provider, body)
-    return _talk(name, messages, messages.evened(body)).read()
+    with _bounded():
+        name, messages = messages_of(provider, body)
+        must_be_plain(body, messages.container)
+        return _talk(name, messages, messages.evened(body)).read()
 
 
 def _read(name: str, messages: Messages, body: Entry) -> Request:

@@ -10,8 +10,7 @@ tolerated is among the facts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -29,12 +28,12 @@ from .events import (
     Usage,
 )
 from .notes import unheard
-from .takes.pipe import pipe_for
+from .takes.pipe import Heard, pipe_for, resume_in
 
 if TYPE_CHECKING:
     from .takes.format import Take
 
-__all__ = ["CallFacts", "ResultFacts", "Survey", "survey", "utf8_size"]
+__all__ = ["CallFacts", "Recorded", "ResultFacts", "Survey", "Surveying", "survey", "utf8_size"]
 
 PIECE = 256 * 1024  # bytes that are heard at once: what they say is in memory until it is counted
 
@@ -111,13 +110,15 @@ class Survey(msgspec.Struct, frozen=True):
     @property
     def recorded(self) -> str:
         """``finished``, ``unfinished``, ``torn``, or ``not told`` by a file that is not our recorder's."""
-        from .takes.recorder import MADE  # here, as it needs what writing needs
-
         if self.torn:
             return "torn"
         if self.finished:
             return "finished"
-        return "unfinished" if self.header.get("made") == MADE else "not told"
+        if "made" not in self.header:
+            return "not told"
+        from .takes.recorder import MADE  # here, as it needs what writing needs
+
+        return "unfinished" if self.header["made"] == MADE else "not told"
 
 
 def survey(take: Take, provider: str | None = None) -> Survey:
@@ -128,54 +129,82 @@ def survey(take: Take, provider: str | None = None) -> Survey:
     >>> facts.provider, facts.events, facts.reason
     ('openai_chat', {'stream_start': 1, 'text_delta': 1, 'failed': 1}, 'truncated')
     """
-    pipe = pipe_for(take, provider)
-    heard = _Heard()
-    size = 0
-    at: float | None = None
     with unheard():
-        for at, piece in _pieces(take):
-            size += len(piece)
-            if events := pipe.feed(piece):
-                heard.hear(events, at)
-        heard.hear(pipe.close(), at)
-    start, ending = heard.start, heard.ending
-    assert ending is not None
-    header = take.header
-    return Survey(
-        start.provider if start else pipe.provider,
-        (start and start.model) or _text(header.get("model")),
-        start.response_id if start else None,
-        _text(header.get("captured")),
-        header,
-        take.torn,
-        take.finished,
-        size,
-        len(take.chunks),
-        pipe.frames,
-        {kind.kind: count for kind, count in heard.counts.items()},
-        heard.text_chars,
-        heard.reasoning_chars,
-        heard.calls,
-        heard.results,
-        dict(sorted(pipe.notes.items())) if pipe.notes else {},
-        heard.usage,
-        ending,
-        at,
-        heard.first_event,
-        heard.first_token,
-        heard.first_call,
-    )
+        surveying = Surveying(take, provider)
+        for at, chunk in take.chunks:
+            surveying.hear(chunk, at if take.timed else None)
+        return surveying.end()
 
 
-def _pieces(take: Take) -> Iterator[tuple[float | None, bytes]]:
-    """The bytes with their times; what has none, and what is long, in pieces of our own."""
-    for at, chunk in take.chunks:
-        moment = at if take.timed else None
-        if len(chunk) <= PIECE:
-            yield moment, chunk
-        else:
-            for begin in range(0, len(chunk), PIECE):
-                yield moment, chunk[begin : begin + PIECE]
+class Recorded(Heard, Protocol):
+    """What is heard, and what is known of its recording at the end."""
+
+    @property
+    def torn(self) -> bool:
+        """Was it cut while it was written?"""
+
+    @property
+    def finished(self) -> bool:
+        """Was it recorded to its end?"""
+
+
+class Surveying:
+    """The facts of one stream while it is read."""
+
+    def __init__(self, stream: Recorded, provider: str | None = None) -> None:
+        self._stream = stream
+        self._pipe = pipe_for(stream, provider)
+        self._heard = _Heard()
+        self._size = self._chunks = 0
+        self._at: float | None = None
+
+    def hear(self, data: bytes, at: float | None, *, goes_on: bool = False) -> None:
+        """A chunk, or more of the last one; no bytes: those of another connection follow."""
+        self._at = at
+        self._size += len(data)
+        self._chunks += not goes_on
+        if len(data) <= PIECE:
+            if not data:
+                resume_in(self._pipe)
+                self._chunks -= 1
+            elif events := self._pipe.feed(data):
+                self._heard.hear(events, at)
+            return
+        for begin in range(0, len(data), PIECE):
+            if events := self._pipe.feed(data[begin : begin + PIECE]):
+                self._heard.hear(events, at)
+
+    def end(self) -> Survey:
+        """All of it was heard."""
+        pipe, heard, stream = self._pipe, self._heard, self._stream
+        heard.hear(pipe.close(), self._at)
+        start, ending = heard.start, heard.ending
+        assert ending is not None
+        header = stream.header
+        return Survey(
+            start.provider if start else pipe.provider,
+            (start and start.model) or _text(header.get("model")),
+            start.response_id if start else None,
+            _text(header.get("captured")),
+            header,
+            stream.torn,
+            stream.finished,
+            self._size,
+            self._chunks,
+            pipe.frames,
+            {kind.kind: count for kind, count in heard.counts.items()},
+            heard.text_chars,
+            heard.reasoning_chars,
+            heard.calls,
+            heard.results,
+            dict(sorted(pipe.notes.items())) if pipe.notes else {},
+            heard.usage,
+            ending,
+            self._at,
+            heard.first_event,
+            heard.first_token,
+            heard.first_call,
+        )
 
 
 class _Heard:

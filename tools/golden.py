@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamnorm import Normalizer, event_to_dict, event_to_json
+from streamnorm.captures import read_take
 from streamnorm.demultiplexer import Demultiplexer
 from streamnorm.events import Event
 from streamnorm.providers import PROGRAMS, PROVIDERS
-from streamnorm.takes.format import read_take
 from streamnorm.text.written import json_bytes
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from streamnorm import NOTES, Normalizer
+from streamnorm.captures import read_take
 from streamnorm.core.parser import Parser
 from streamnorm.providers import PROGRAMS, PROVIDERS, Item, Provider, programs
-from streamnorm.takes.format import read_take
 from tests.providers.quirks import QUIRKS
 from tools.documents import cell, main_of
 from tools.golden import streams_of

@@ -8,6 +8,7 @@ handler raises is a record with an error; only an error of the history ends the 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import inspect
 import math
 import time
@@ -37,6 +38,7 @@ THREADS = 64  # for handlers, also for those that took too long and still run
 
 STOPPED = "not run: the run was stopped"
 MISFIT = "the arguments do not fit"
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 _Outcome: TypeAlias = tuple[Any, str | None, ToolOutcome]
 
 
@@ -297,7 +299,7 @@ class Acting:
             except BaseException as error:
                 if not _is_its_own(error):
                     raise
-                return None, f"{type(error).__name__}: {error}", "error"  # is told to the model
+                return None, _words(error), "error"  # is told to the model
         return None, f"no result within {timeout:g} s; it may still be running", "timeout"
 
     def _record(
@@ -335,6 +337,16 @@ def _edited(call: ToolCall, arguments: dict[str, Any]) -> ToolCall:
 def _changed(call: ToolCall, run: ToolCall) -> dict[str, Any] | None:
     """The arguments that it is run with, if they are not those that the model said."""
     return None if run is call else run.arguments
+
+
+def _words(error: BaseException) -> str:
+    """What went wrong in a handler. Two errors that say nothing would be taken for ours."""
+    said = str(error)
+    if not said and isinstance(error, TimeoutError):
+        said = "a time limit of the tool's own"
+    elif not said and isinstance(error, _CANCELLED):
+        said = "what the tool waited for was cancelled"
+    return f"{type(error).__name__}: {said}"
 
 
 def _is_its_own(error: BaseException) -> bool:

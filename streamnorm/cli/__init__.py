@@ -32,6 +32,9 @@ examples:
   curl -N ... | streamnorm replay - --json        one event per line, for other programs
   streamnorm record -- curl -N ...                record a live stream and watch it
   streamnorm inspect recordings/gemini/text.sse   calls, ids, oddities, timing
+  streamnorm table recordings -o calls.parquet    rows of many streams, for questions over all
+  streamnorm report recordings --open             a page with plots about many streams
+  streamnorm import session.har -o takes/         takes of what other programs captured
   streamnorm repair body.json                     mend a request that another program left broken
   streamnorm serve --open                         the page: watch, cut, compare, chat
   streamnorm gateway --to anthropic               one address for clients; no cut call ever runs
@@ -66,7 +69,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import demo, gateway, inspect, providers, record, repair, replay, serve, watch
+    from . import (
+        demo,
+        gateway,
+        import_,
+        inspect,
+        providers,
+        record,
+        repair,
+        replay,
+        report,
+        serve,
+        table,
+        watch,
+    )
 
     parser = argparse.ArgumentParser(
         prog="streamnorm",
@@ -76,7 +92,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"streamnorm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (replay, record, inspect, repair, serve, gateway, watch, demo, providers):
+    for command in (
+        replay,
+        record,
+        inspect,
+        table,
+        report,
+        import_,
+        repair,
+        serve,
+        gateway,
+        watch,
+        demo,
+        providers,
+    ):
         command.add(commands)
     return parser
 

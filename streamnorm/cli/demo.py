@@ -92,7 +92,7 @@ def _choose(provider: str, paths: list[Path]) -> Path:
 
 
 def _has_call(provider: str, path: Path) -> bool:
-    from ..takes.format import read_take
+    from ..captures import read_take
     from ..takes.pipe import pipe_for
     from .play import play
 
@@ -102,8 +102,8 @@ def _has_call(provider: str, path: Path) -> bool:
 
 
 def _show(provider: str, path: Path, style: Style, pace: float) -> tuple[list[ToolCall], bool]:
+    from ..captures import read_take
     from ..events import ToolCall
-    from ..takes.format import read_take
     from ..takes.pipe import pipe_for
     from .play import play
     from .replay import is_trouble

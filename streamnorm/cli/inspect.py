@@ -1,4 +1,4 @@
-"""``streamnorm inspect``: a take in; what is in it, and when it came, out.
+"""``streamnorm inspect``: files with streams in; what is in them, and when it came, out.
 
 Rule: facts only, gathered once (``streamnorm.survey``); printing for people and for programs (``--json``) says
 the same. Every word of the wire is cleaned before it is printed.
@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from array import array
+from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..notes import NOTES
-from ..survey import survey
+from ..notes import NOTES, unheard
+from ..survey import Survey, Surveying
 from ..text.shown import clean, escape_json, shorten
 from ..text.written import json_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..captures.tape import Bit, Part
     from ..events import Usage
-    from ..survey import CallFacts, Survey
-    from ..takes.format import Take
+    from ..survey import CallFacts
+    from .sources import Sources
     from .style import Style
 
 __all__ = ["add", "chart", "run"]
@@ -29,8 +34,10 @@ EXAMPLES = """\
 examples:
   streamnorm inspect recordings/anthropic/parallel_calls.sse
   streamnorm inspect answer.sse --json | jq .calls
+  streamnorm inspect recordings/ captures/*.har         a line for each stream, then totals
+  streamnorm inspect session.har#3                      the third stream of a capture
 
-exit codes: 0 finished, 2 usage or no readable take, 3 the stream failed or a call broke
+exit codes: 0 finished, 2 usage or a file that could not be read, 3 a stream failed or a call broke
 """
 HEADS = ("call", "name", "id", "source", "from", "end", "size")
 NAME, ID, FROM = HEADS.index("name"), HEADS.index("id"), HEADS.index("from")
@@ -56,36 +63,185 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
     parser = commands.add_parser(
         "inspect",
-        help="say what is in a take: calls, ids, oddities, timing",
-        description="Say what is in a take: wire, model, events, calls and ids, oddities, timing.",
+        help="say what is in files with streams: calls, ids, oddities, timing",
+        description="Say what is in takes, saved bodies and captures of other programs. Of one "
+        "stream: wire, model, events, calls and ids, oddities, timing. Of several: a line for each, "
+        "then totals.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="a take or a saved response body; - for stdin")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+",
+        help="a take, a saved body, a capture (HAR, cassette, curl -i …), a folder of them, a pattern; "
+        "a.har#3 is the third stream in it; - for stdin",
+    )  # fmt: skip
     parser.add_argument("--provider", metavar="P", help="whose wire it is; default: as in replay")
-    parser.add_argument("--json", action="store_true", help="print the facts as one JSON object")
+    parser.add_argument(
+        "--json", action="store_true",
+        help="print the facts as one JSON object; of several streams one to a line, then totals",
+    )  # fmt: skip
     add_color_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the facts."""
-    from ..takes.format import parse_take, read_take
     from .log import log_to_stderr
+    from .sources import Sources
     from .style import style_for
 
     log_to_stderr(None)
-    stdin = args.file == "-"
-    take = parse_take(sys.stdin.buffer.read(), name="stdin") if stdin else read_take(args.file)
-    facts = survey(take, args.provider)
-    pace = _pace(take, facts.first_token)
-    if args.json:
-        print(escape_json(json_text(_plain(facts, pace))))
-    else:
-        style = style_for(sys.stdout, args.color)
-        print("\n".join(_lines(facts, pace, style)))
-    broken = any(call.end != "whole" for call in facts.calls)
-    return 3 if facts.end == "failed" or broken else 0
+    sources = Sources(args.files, args.provider)
+    told = _Teller(args.json, style_for(sys.stdout, args.color), sources.hide)
+    with unheard():
+        for stream in _streams(sources, args.provider):
+            told.tell(stream)
+        return told.end(sources)
+
+
+class Inspected(NamedTuple):
+    """One stream."""
+
+    name: str
+    form: str
+    facts: Survey
+    pace: Pace | None
+
+
+def _streams(sources: Sources, provider: str | None) -> Iterator[Inspected]:
+    """In the order in which they end."""
+    reading: dict[Part, tuple[Surveying, Arrivals]] = {}
+    for part, bit in sources:
+        if part not in reading:
+            reading[part] = Surveying(part, provider), Arrivals()
+        surveying, arrivals = reading[part]
+        if bit is not None:
+            surveying.hear(bit.data, bit.at if part.timed else None, goes_on=bit.goes_on)
+            arrivals.add(bit)
+            continue
+        facts = surveying.end()
+        del reading[part]
+        pace = arrivals.pace(facts.first_token) if part.timed else None
+        yield Inspected(part.name, part.form, facts, pace)
+
+
+class _Teller:
+    """Says what one stream is in full; of several, a line of each, and what they come to."""
+
+    def __init__(self, as_json: bool, style: Style, hide: Callable[[], None]) -> None:
+        self._json, self._style, self._hide = as_json, style, hide
+        self._first: Inspected | None = None
+        self._totals = Totals()
+
+    def tell(self, stream: Inspected) -> None:
+        """It ended. Whether it is the only one is known when the next one does."""
+        self._totals.add(stream)
+        if self._totals.streams == 1:
+            self._first = stream
+            return
+        if self._first is not None:
+            self._line(self._first)
+            self._first = None
+        self._line(stream)
+
+    def end(self, sources: Sources) -> int:
+        """All were told; the exit code."""
+        totals = self._totals
+        if self._first is not None and sources.alone:
+            self._whole(self._first)
+        else:
+            if self._first is not None:
+                self._line(self._first)
+            self._end_of_many(sources)
+        if not totals.streams:
+            return 2
+        return 3 if totals.trouble else 2 if sources.failed else 0
+
+    def _line(self, stream: Inspected) -> None:
+        self._hide()
+        if self._json:
+            whence = {"name": stream.name, "form": stream.form}
+            print(escape_json(json_text(whence | _plain(stream.facts, stream.pace))))
+        else:
+            print(_one_line(stream, self._style))
+
+    def _whole(self, stream: Inspected) -> None:
+        self._hide()
+        if self._json:
+            print(escape_json(json_text(_plain(stream.facts, stream.pace))))
+        else:
+            print("\n".join(_lines(stream.facts, stream.pace, self._style)))
+
+    def _end_of_many(self, sources: Sources) -> None:
+        self._hide()
+        plain = self._totals.plain() | {"files": sources.files, "unreadable": sources.failed}
+        if self._json:
+            print(escape_json(json_text({"totals": plain})))
+        elif self._totals.streams:
+            print("\n".join(_total_lines(plain, self._style)))
+
+
+class Totals:
+    """What many streams come to."""
+
+    def __init__(self) -> None:
+        self.streams = self._bytes = 0
+        self.trouble = False
+        names = ("providers", "endings", "calls", "id_sources", "notes")
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+
+    def add(self, stream: Inspected) -> None:
+        """One more."""
+        facts, counts = stream.facts, self._counts
+        self.streams += 1
+        self._bytes += facts.bytes
+        counts["providers"][facts.provider] += 1
+        counts["endings"][f"{facts.end}: {facts.reason}"] += 1
+        counts["notes"].update(facts.notes)
+        for call in facts.calls:
+            whole = call.end == "whole"
+            counts["calls"]["whole" if whole else f"broken: {call.end}"] += 1
+            counts["id_sources"][call.told.provenance.id_source] += 1
+        self.trouble |= _is_trouble(facts)
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values, what there is most of first."""
+        counts = {name: dict(count.most_common()) for name, count in self._counts.items()}
+        return {"streams": self.streams, "bytes": self._bytes, **counts}
+
+
+def _is_trouble(facts: Survey) -> bool:
+    return facts.end == "failed" or any(call.end != "whole" for call in facts.calls)
+
+
+def _one_line(stream: Inspected, style: Style) -> str:
+    facts = stream.facts
+    broken = sum(call.end != "whole" for call in facts.calls)
+    calls = f"{len(facts.calls)} call{'s'[: len(facts.calls) != 1]}" + f", {broken} broken" * bool(
+        broken
+    )
+    odd = [f"{sum(facts.notes.values())} odd"] if facts.notes else []
+    said = style.signs.dot.join([clean(facts.provider), calls, f"{facts.bytes} bytes", *odd])
+    end = f"{facts.end}: {facts.reason}"
+    shown = (style.red if facts.end == "failed" or broken else style.green)(end)
+    return f"{clean(stream.name)}  {shown}{style.signs.dot}{said}"
+
+
+_TOTALS = {
+    "providers": "providers", "endings": "endings", "calls": "calls",
+    "id_sources": "ids", "notes": "oddities",
+}  # fmt: skip
+
+
+def _total_lines(plain: dict[str, Any], style: Style) -> list[str]:
+    first = [f"{plain[name]} {name}" for name in ("streams", "files", "bytes")]
+    if plain["unreadable"]:
+        first.append(style.red(f"{plain['unreadable']} not read"))
+    lines = ["", style.bold(style.signs.sum + " " + style.signs.dot.join(first))]
+    for name, called in _TOTALS.items():
+        counts = ", ".join(f"{clean(key)} {count}" for key, count in plain[name].items())
+        lines.append(f"{called}: {counts or 'none'}")
+    return lines
 
 
 # --- for programs ---------------------------------------------------------------------------------
@@ -140,29 +296,43 @@ def _tokens(used: Usage) -> dict[str, int]:
 # --- over time ------------------------------------------------------------------------------------
 
 
-def _pace(take: Take, first_token: float | None) -> Pace | None:
-    if not take.timed or not take.chunks:
-        return None
-    times = [at for at, _ in take.chunks]
-    gaps = [(late - early, early) for early, late in pairwise(times)]
-    gap, gap_at = max(gaps, default=(0.0, 0.0))
-    return Pace(
-        seconds=times[-1],
-        first_byte=times[0],
-        first_token=first_token,
-        longest_gap=round(gap, 3),
-        longest_gap_at=gap_at,
-        bytes_per_slot=_slots(take),
-    )
+class Arrivals:
+    """When the bytes of a stream came, however many chunks there are."""
 
+    def __init__(self) -> None:
+        self._times, self._sizes = array("d"), array("q")
 
-def _slots(take: Take) -> list[int]:
-    """The bytes that came in each slice of the time, all slices equally long."""
-    whole = take.chunks[-1][0] or 1.0
-    slots = [0] * WIDEST
-    for at, chunk in take.chunks:
-        slots[min(WIDEST - 1, int(at / whole * WIDEST))] += len(chunk)
-    return slots
+    def add(self, bit: Bit) -> None:
+        """Bytes came, or more of those that came last."""
+        if bit.goes_on and self._sizes:
+            self._sizes[-1] += len(bit.data)
+        elif bit.data:
+            self._times.append(bit.at)
+            self._sizes.append(len(bit.data))
+
+    def pace(self, first_token: float | None) -> Pace | None:
+        """What that says."""
+        times = self._times
+        if not times:
+            return None
+        gaps = ((late - early, early) for early, late in pairwise(times))
+        gap, gap_at = max(gaps, default=(0.0, 0.0))
+        return Pace(
+            seconds=times[-1],
+            first_byte=times[0],
+            first_token=first_token,
+            longest_gap=round(gap, 3),
+            longest_gap_at=gap_at,
+            bytes_per_slot=self._slots(),
+        )
+
+    def _slots(self) -> list[int]:
+        """The bytes that came in each slice of the time, all slices equally long."""
+        whole = self._times[-1] or 1.0
+        slots = [0] * WIDEST
+        for at, size in zip(self._times, self._sizes, strict=True):
+            slots[min(WIDEST - 1, int(at / whole * WIDEST))] += size
+        return slots
 
 
 # --- for people -----------------------------------------------------------------------------------

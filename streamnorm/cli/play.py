@@ -9,16 +9,14 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator
 
     from ..events import Event
     from ..normalizer import Normalizer
     from ..takes.format import Take
 
-__all__ = ["play", "programs_streams"]
+__all__ = ["LONGEST_WAIT", "play"]
 
-FIRST_LINES = 20  # that may tell whose session it is
 LONGEST_WAIT = 60.0  # seconds; a take must not be able to hang its reader
 
 
@@ -31,25 +29,3 @@ def play(take: Take, pipe: Normalizer, *, pace: float = 0.0) -> Iterator[list[Ev
         before = at
         yield pipe.feed(chunk)
     yield pipe.close()
-
-
-def programs_streams(
-    take: Take, provider: str | None
-) -> list[tuple[str | None, list[Event], Counter[str]]] | None:
-    """What an agent program printed or saved: the lane, the events and the notes of each stream.
-
-    None: it is no session of such a program.
-    """
-    from ..core.lanes import Lanes
-    from ..providers import AUTO, PROGRAMS, programs
-    from ..sessions import session
-
-    name, lines = provider or take.provider or AUTO, take.wire.splitlines()
-    if name == AUTO:
-        rows = [row for row in programs() for line in lines[:FIRST_LINES]
-                if row.part("lanes", Lanes).looks_like(line)]  # fmt: skip
-        name = rows[0].name if rows else AUTO
-    if name not in PROGRAMS:
-        return None
-    with session(lines, name, seed=take.seed) as streams:
-        return [(stream.lane, list(stream), stream.notes) for stream in streams]

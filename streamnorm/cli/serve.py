@@ -135,13 +135,15 @@ def _chats(given: str | None) -> Chats:
     """The chats in the file that was named, or in the usual one; in memory if that cannot be."""
     from ..errors import UsageError
     from ..page.chat import Chats
+    from ..private import private_database, private_folder
 
     if given == NONE:
         return Chats()
     path = Path(given) if given else _usual_chats()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)  # what was said is nobody else's business
+        private_folder(path.parent)
+        private_database(str(path))  # what was said is nobody else's business
+        path.touch()
     except OSError as error:
         why = f"cannot keep chats in {path}: {error.strerror or error}"
         if given:

@@ -20,6 +20,7 @@ from ..events import (
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
+    RecorderFailed,
     StreamStart,
     TextDelta,
     ToolCall,
@@ -94,6 +95,8 @@ class View:
                 self._head(event)
             case Unrecognized():
                 self._unrecognized(event)
+            case RecorderFailed():
+                self._unrecorded(event)
             case Finish() | Failed():
                 self._end(event)
             case _:
@@ -228,6 +231,10 @@ class View:
     def _unrecognized(self, event: Unrecognized) -> None:
         kind = clean(event.wire_kind) or "a payload"
         line = f"{self._style.signs.odd} unrecognized {kind}: {_shown(event.payload)}"
+        self._line(self._style.yellow(self._cut(line)))
+
+    def _unrecorded(self, event: RecorderFailed) -> None:
+        line = f"{self._style.signs.odd} the recording {clean(event.path)} ends here: {clean(event.error)}"
         self._line(self._style.yellow(self._cut(line)))
 
     def _end(self, event: Finish | Failed) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +22,20 @@ import anyio
 
 from ..core.cursor import Cursor
 from ..errors import ProviderError, UsageError
+from ..framing.inflate import NotInflated
+from ..limits import Limits
 from ..normalizer import Normalizer
 from ..providers import AUTO, PROVIDERS, provider_row
 from ..providers.detect import by_address
-from ..takes.redact import secrets_in_headers, secrets_in_url
+from ..takes.redact import is_key_name, secrets_in_headers, secrets_in_url
 from ..text.written import json_bytes
-from .reading import IDLE, Reading
+from .reading import IDLE, Reading, named_secrets
 from .refusals import BODY, refusal
+from .runtime import CLOSE_WITHIN, apart, to_its_end
 from .sources import Facts, Item, Source, Tap, is_transport, source_of
 from .stream import Stream
 
 if TYPE_CHECKING:
-    from ..limits import Limits
     from ..takes.recorder import Recorder
 
 __all__ = ["connect"]
@@ -57,6 +59,7 @@ def connect(
     patience: float = PATIENCE,
     timeout: Any = None,
     record: str | os.PathLike[str] | None = None,
+    secrets: Iterable[str] = (),
     limits: Limits | None = None,
     strict: bool = False,
     seed: str | None = None,
@@ -76,7 +79,7 @@ def connect(
 
     ``retries``: how often to ask again, before anything was heard, pausing as ``retry-after`` says;
     a pause longer than ``patience`` seconds is left to the caller (``ProviderError.retry_after``).
-    The other options are those of ``normalize``.
+    The other options, ``secrets`` among them, are those of ``normalize``.
 
     ``after`` is ``stream.cursor`` of a stream that was cut, of this program or of one before it: ``json``
     is not sent, but the rest of that answer is asked for, where the provider keeps it (OpenAI's
@@ -99,8 +102,8 @@ def connect(
         after=after, resumes=resumes,
     )  # fmt: skip
     reading = Reading(
-        record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
-        on_bad_event=on_bad_event, after=after,
+        record=record, secrets=named_secrets(secrets), limits=limits, strict=strict, seed=seed,
+        idle=idle, deadline=deadline, on_bad_event=on_bad_event, after=after,
     )  # fmt: skip
     return Stream(source, name, reading)
 
@@ -133,10 +136,11 @@ def _headers(url: str, name: str | None, given: Mapping[str, str], client: Any) 
 
 
 def _has_key(url: str, given: Mapping[str, str], client: Any) -> bool:
-    """Does the request carry a secret already?"""
+    """Does the request carry a key already?"""
     own = getattr(client, "headers", None)
-    secrets = secrets_in_url(url) | secrets_in_headers(given) | secrets_in_headers(own)
-    return bool(secrets) or getattr(client, "auth", None) is not None
+    keys = secrets_in_url(url, is_key_name)
+    keys |= secrets_in_headers(given, is_key_name) | secrets_in_headers(own, is_key_name)
+    return bool(keys) or getattr(client, "auth", None) is not None
 
 
 class Connection(Source):
@@ -175,6 +179,7 @@ class Connection(Source):
         self.closable = False  # until something is open
         self.attempts = 0
         self._pipe: Normalizer | None = None
+        self._limits, self._secrets = Limits(), frozenset[str]()
         self._recorder: Recorder | None = None
         self._resumes = resumes
         if after is not None:
@@ -188,8 +193,9 @@ class Connection(Source):
     def is_sync(self) -> bool:
         return False
 
-    def received(self) -> int | None:
-        return self._body.received() if self._body else None
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        super().bound(limits, secrets)
+        self._limits, self._secrets = limits, secrets
 
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
@@ -263,7 +269,7 @@ class Connection(Source):
                 await self._body.aclose()
         finally:
             if self._own and self._client is not None:
-                await self._client.aclose()
+                await to_its_end(self._client.aclose(), CLOSE_WITHIN)
 
     async def _first(self) -> Item | None:
         """Ask until there is a first chunk, or a reason to give up."""
@@ -287,8 +293,15 @@ class Connection(Source):
             timeout=self._timeout or _timeout_for(client),
             **self._request,
         )
-        self._body = source_of(await client.send(request, stream=True))
+        # A client that is cancelled between two steps of connecting forgets what it has opened.
+        response = await apart(
+            lambda: client.send(request, stream=True), lambda response: response.aclose()
+        )
+        self._body = source_of(response)
+        self._body.bound(self._limits, self._secrets)
         self.facts = self._body.facts
+        if self._pipe is not None:
+            self._pipe.conceal(self.facts.redacted)
         status = self.facts.status or 200
         if not 200 <= status < 300:
             raise refusal(self.facts, await _some_of(self._body), provider=self.provider or "")
@@ -364,6 +377,8 @@ async def _some_of(body: Source) -> bytes:
     try:
         while len(said) < BODY and (item := await body.next()) is not None:
             said += item if isinstance(item, bytes) else b""
+    except NotInflated:
+        pass
     except Exception as error:
         if not is_transport(error):
             raise

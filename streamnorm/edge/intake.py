@@ -1,7 +1,7 @@
 """What a source gives comes in, a chunk or payload at a time; the pipe's events go out.
 
-Rule: what comes is counted and recorded first. It is held back while it may be no stream at all,
-and refused if it grows too much when it is unpacked. No waiting here, and no clock.
+Rule: what comes is counted and recorded first, and held back while it may be no stream at all. No
+waiting here, and no clock.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
-from ..events import Event, Failed
+from ..events import Event, Failed, Finish, RecorderFailed, StreamStart
 from ..framing.aws import event_frame
 from ..normalizer import Normalizer
 from ..providers import frames_around
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake"]
 
-RATIO, RATIO_AFTER = 100, 1024 * 1024  # unpacked to packed bytes, once that many were unpacked
 _CUT_SHORT = ("transport", "idle", "limit", "cancelled")  # the body went on, or would have
 
 
@@ -34,6 +33,7 @@ class Intake:
     __slots__ = (
         "_calm",
         "_gate",
+        "_is_told",
         "_packed",
         "_pipe",
         "_record",
@@ -49,6 +49,7 @@ class Intake:
         self._recorder: Recorder | None = None
         self._gate: Gate | None = None
         self._packed: dict[str, str] | None = None  # payloads are kept in these frames
+        self._is_told = False  # that the recorder failed?
         self._calm = False  # is nothing left to be found out, so that a chunk goes the short way?
 
     def open(self) -> None:
@@ -77,10 +78,26 @@ class Intake:
             tally = self._tally
             tally.chunks += 1
             tally.bytes += len(item)
-            if self._recorder is not None:
-                self._recorder.chunk(item)
-            return self._pipe.feed(item)
-        return self._feed_slowly(item)
+            if self._recorder is None:
+                return self._pipe.feed(item)
+            self._recorder.chunk(item)
+            return self.told(self._pipe.feed(item))
+        return self.told(self._feed_slowly(item))
+
+    def told(self, events: list[Event]) -> list[Event]:
+        """These events, and among them that the recording failed, once: behind the first and before the
+        last of the stream. So before a last one all is written that came."""
+        tape = self._recorder
+        if tape is None or self._is_told or not events:
+            return events
+        ends = isinstance(events[-1], Finish | Failed)
+        if ends:
+            tape.flush()
+        if tape.failed is None or not (self._tally.events or isinstance(events[0], StreamStart)):
+            return events
+        self._is_told = True
+        at = len(events) - ends
+        return [*events[:at], RecorderFailed(tape.path, tape.failed), *events[at:]]
 
     def straight(self) -> Callable[[bytes], list[Event]] | None:
         """The pipe itself, if a chunk is only to be counted: nothing is left to be found out about
@@ -100,11 +117,7 @@ class Intake:
             return self._pipe.feed_payload(item)
         if self._gate is not None:
             item = self._gate.let_in(item)
-        if self._tally.bytes > RATIO_AFTER and self._is_bomb():
-            return self._pipe.fail(
-                "limit", f"more than {RATIO} times as long unpacked as packed", code="ratio"
-            )
-        self._calm = (self._gate is None or self._gate.open) and not self._source.is_packed
+        self._calm = self._gate is None or self._gate.open
         return self._pipe.feed(item)
 
     def _framed(self, item: dict[str, Any]) -> Item:
@@ -146,10 +159,6 @@ class Intake:
         if isinstance(events[-1], Failed) and events[-1].reason != "provider_error":
             raise self._gate.no_stream()
         return events
-
-    def _is_bomb(self) -> bool:
-        received = self._source.received()
-        return received is not None and self._tally.bytes > RATIO * received
 
     def _keep(self, item: Item) -> int:
         """Count and record what came; returns its size."""

@@ -19,9 +19,9 @@ from typing import Any
 from anyio import EndOfStream
 from anyio.abc import ByteReceiveStream
 
+from ..captures import read_lines
 from ..errors import UsageError
 from ..framing.lines import Lines
-from ..takes.format import read_take
 from .runtime import in_thread
 from .sources import Facts, Item, Source, as_item, facts_of, is_transport, source_of
 
@@ -45,7 +45,7 @@ def messages_of(thing: Any) -> Source:
     b'{"type":"ping"}'
     """
     if isinstance(thing, str | os.PathLike):
-        return source_of(read_take(thing).wire.splitlines())
+        return source_of(read_lines(thing).wire.splitlines())
     if (read := _reader(thing)) is not None:
         return _Lines(thing, read)
     receive = next((r for name in _RECEIVERS if (r := getattr(thing, name, None))), None)

@@ -6,25 +6,16 @@ headers call it. No I/O here: the reader feeds chunks and hears whether they may
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
-from typing import Any
-
-import msgspec
-
+from .. import refusals as refused
 from ..errors import ProviderError
 from ..providers import PROVIDERS
-from ..text.shown import clean, shorten
+from ..refusals import BODY, object_in, retry_after, words_in
+from ..takes.redact import bare_url
 from .sources import Facts
 
 __all__ = ["BODY", "Gate", "refusal", "retry_after"]
 
-BODY = 64 * 1024  # bytes of an error's body that are read
 WHOLE = 1024 * 1024  # bytes of a JSON body that are held to see whether it is one single object
-_TRY_AGAIN = {408, 409, 425, 429}
-_KEY_REFUSED = 401  # and so it will be again, whatever else is said
 _NO_STREAM = 'the answer is one JSON object and no stream; ask for a stream ("stream": true)'
 
 
@@ -44,8 +35,7 @@ class Gate:
         kind = facts.headers.get("content-type", "").lower()
         self._html = kind.startswith("text/html")
         self._json = "json" in kind and "ndjson" not in kind and "jsonl" not in kind
-        self._stacked = "," in facts.headers.get("content-encoding", "")
-        self.open = not (self.refused or self._html or self._json or self._stacked)
+        self.open = not (self.refused or self._html or self._json)
 
     def let_in(self, chunk: bytes) -> bytes:
         """What may pass now; an empty chunk while it is being looked at."""
@@ -53,7 +43,7 @@ class Gate:
             return chunk
         self._held.append(chunk)
         self._size += len(chunk)
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             if self._size >= BODY:
                 raise self.error()
             return b""
@@ -61,10 +51,10 @@ class Gate:
 
     def at_end(self) -> bytes:
         """The body ended: what may still pass."""
-        if self.refused or self._html or self._stacked:
+        if self.refused or self._html:
             raise self.error()
         body, self._held, self.open = b"".join(self._held), [], True
-        if (said := _object(body)) is not None and _words(said):
+        if (said := object_in(body)) is not None and words_in(said):
             raise self.error(body)
         return body
 
@@ -74,12 +64,6 @@ class Gate:
 
     def error(self, body: bytes | None = None) -> ProviderError:
         """The refusal, from as much of the body as was read."""
-        if self._stacked:
-            return ProviderError(
-                "the body is packed more than once (content-encoding: "
-                f"{clean(self._facts.headers['content-encoding'])}), which is refused",
-                status=self._facts.status, provider=self._provider,
-            )  # fmt: skip
         body = b"".join(self._held) if body is None else body
         return refusal(self._facts, body, provider=self._provider)
 
@@ -104,122 +88,16 @@ class Gate:
             self.open = True  # an array is a stream, and text was never JSON
         line, ended, more = start.partition(b"\n")
         if ended:
-            self._line = _object(line) is not None
+            self._line = object_in(line) is not None
             self.open |= self._line and bool(more.strip())
 
 
 def refusal(facts: Facts, body: bytes, *, provider: str = "") -> ProviderError:
-    """What a server said instead of streaming: its own message, its code, and whether to retry.
-
-    >>> error = refusal(Facts(status=429), b'{"error":{"message":"Slow down","type":"rate_limit"}}')
-    >>> error.message, error.code, error.status, error.retryable
-    ('Slow down', 'rate_limit', 429, True)
-    """
+    """What a server said instead of streaming, without a secret of the request."""
     body = facts.redacted_body(body)  # before anything is cut: half a key is no key to a redactor
-    said = _object(body)
-    code = (_code(said) if said else None) or _code_of_headers(facts.headers)
-    return ProviderError(
-        _words(said or {}) or _in_our_words(facts, body),
-        code=code,
-        status=facts.status,
-        retryable=_retryable(facts, code),
-        retry_after=retry_after(facts.headers, said),
-        provider=provider,
-        excerpt=shorten(clean(body[:400].decode("utf-8", "replace")), 200),
+    headers = facts.headers
+    if location := headers.get("location"):  # whose query may be a key to what is there
+        headers = {**headers, "location": bare_url(location)}
+    return refused.refusal(
+        body, status=facts.status, headers=headers, provider=provider, redacted=facts.redacted
     )
-
-
-def retry_after(headers: Mapping[str, str], said: Any = None) -> float | None:
-    """How many seconds the server asks to wait, if it says so in any of the usual ways.
-
-    >>> retry_after({"retry-after-ms": "1500"}), retry_after({"retry-after": "7"}), retry_after({})
-    (1.5, 7.0, None)
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if (seconds := _seconds(headers.get(name, ""))) is not None:
-            return seconds * unit
-    if date := headers.get("retry-after"):
-        try:
-            return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-        except (ValueError, TypeError, OverflowError):
-            return None
-    words = (word for row in PROVIDERS.values() for word in _at(said, row.refusals.delay))
-    return next((_seconds(word.removesuffix("s")) for word in words), None)
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < float("inf") else None
-
-
-def _at(said: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """The texts at a path of an object; ``*`` is each item of a list."""
-    if isinstance(said, str):
-        if not path:
-            yield said
-    elif path and isinstance(said, list) and path[0] == "*":
-        for item in said:
-            yield from _at(item, path[1:])
-    elif path and isinstance(said, dict):
-        yield from _at(said.get(path[0]), path[1:])
-
-
-def _retryable(facts: Facts, code: str | None) -> bool:
-    status = facts.status or 0
-    if (word := facts.headers.get("x-should-retry", "").lower()) in ("true", "false"):
-        return word == "true" and status != _KEY_REFUSED
-    final = any(code in row.refusals.final for row in PROVIDERS.values())
-    return not final and (status in _TRY_AGAIN or (status >= 500 and status != 501))
-
-
-# --- the words of a body --------------------------------------------------------------------------
-
-
-def _object(body: bytes) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    if isinstance(value, list) and len(value) == 1:  # a stream that is an array wraps its refusal
-        value = value[0]
-    return value if isinstance(value, dict) else None
-
-
-def _words(said: dict[str, Any]) -> str | None:
-    """The message of an error, wherever it stands; None if this is no error."""
-    for key in ("error", "errors", "detail", "message", "msg"):
-        value = said.get(key)
-        if isinstance(value, list):
-            value = next(iter(value), None)
-        if isinstance(value, dict):
-            value = _words(value)
-        if isinstance(value, str) and value.strip():
-            return value
-    return None
-
-
-def _code(said: dict[str, Any]) -> str | None:
-    error = said.get("error")
-    error = error if isinstance(error, dict) else said
-    fields = ("status", "code", "type", *(row.refusals.code_field for row in PROVIDERS.values()))
-    named = [error.get(field) for field in fields]
-    word = next((n for n in named if isinstance(n, str) and n), None)
-    return word or next((str(n) for n in named if isinstance(n, int)), None)
-
-
-def _code_of_headers(headers: Mapping[str, str]) -> str | None:
-    names = (row.refusals.code_header for row in PROVIDERS.values())
-    return next((code for n in names if (code := headers.get(n, "").partition(":")[0])), None)
-
-
-def _in_our_words(facts: Facts, body: bytes) -> str:
-    status = facts.status or 0
-    if 300 <= status < 400:
-        where = shorten(clean(facts.redacted(facts.headers.get("location", "elsewhere"))), 120)
-        return f"HTTP {status}: a redirect to {where}, which was not followed"
-    name = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    text = shorten(clean(" ".join(body[:800].decode("utf-8", "replace").split())), 200)
-    return f"HTTP {status} {name}".rstrip() + (f": {text}" if text else ", without a body")

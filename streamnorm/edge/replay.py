@@ -12,15 +12,16 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..captures import read_take
 from ..errors import UsageError
-from ..takes.format import Chunk, Take, read_take
-from ..takes.pipe import resume_in
+from ..takes.format import Chunk, Take
+from ..takes.pipe import refused, resume_in
 from .reading import Reading
-from .sources import Item, Source
+from .sources import Facts, Item, Source
 from .stream import Stream
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def replay(
     )
     as_recorded = chunking in (None, "recorded")
     chunks = iter(take.chunks) if as_recorded else _timed(take, chunking)
-    return Stream(_Replay(chunks, pace, take.legs), provider or take.provider, reading)
+    return Stream(_Replay(chunks, pace, take), provider or take.provider, reading)
 
 
 class _Replay(Source):
@@ -68,10 +69,10 @@ class _Replay(Source):
 
     closable = False
 
-    def __init__(self, chunks: Iterator[Chunk], pace: float, legs: tuple[int, ...]) -> None:
-        super().__init__(instant=not pace)
+    def __init__(self, chunks: Iterator[Chunk], pace: float, take: Take) -> None:
+        super().__init__(instant=not pace, facts=_facts(take.header))
         self._chunks = chunks
-        self._legs, self._given = list(legs), 0  # in bytes
+        self._legs, self._given = list(take.legs), 0  # in bytes
         self._pipe: Normalizer | None = None
         self._pace = pace
         self._start: float | None = None
@@ -111,6 +112,13 @@ class _Replay(Source):
         if self._start is None:
             self._start = now
         return max(0.0, self._start + at / self._pace - now)
+
+
+def _facts(header: dict[str, Any]) -> Facts:
+    """Of an answer that was refused; the body of any other is in the take as it was read then."""
+    if not refused(header):
+        return Facts()
+    return Facts(status=header["status"], headers=header.get("headers"))
 
 
 def _timed(take: Take, chunking: int | str | None) -> Iterator[Chunk]:

@@ -27,13 +27,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import StreamnormError, UsageError
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
 from ..framing.aws import EXCEPTION, event_frame
+from ..framing.inflate import PLAIN
 from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
-from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
+from ..takes.redact import Redactor, secrets_in_headers, secrets_in_text, secrets_in_url
 from ..text.written import plain_values
-from .runtime import in_thread, unwind
+from .runtime import CLOSE_WITHIN, in_thread, to_its_end, unwind
+from .unpacking import Unpacking, Watching
 
 if TYPE_CHECKING:
+    from ..limits import Limits
     from ..normalizer import Normalizer
     from ..takes.recorder import Recorder
 
@@ -47,13 +50,14 @@ Item: TypeAlias = bytes | dict[str, Any]  # a chunk of the body, or one decoded 
 # To begin one that gives the item itself would be to raise and catch ``StopIteration`` for each.
 Tap: TypeAlias = tuple[Callable[[], Any], list[Any]]
 
+PART = 64 * 1024  # bytes that a blocking client is asked for at a time
 _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # nothing to wait for
 
 
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
-    __slots__ = ("_raw", "_request_headers", "headers", "status", "url")
+    __slots__ = ("_also", "_raw", "_redactor", "_request_headers", "headers", "status", "url")
 
     def __init__(
         self,
@@ -68,6 +72,12 @@ class Facts:
         self.headers = _texts(headers)
         self._request_headers = request_headers
         self._raw = headers  # where a name may come twice
+        self._also: frozenset[str] = frozenset()
+        self._redactor: Redactor | None = None  # made when something is to be shown
+
+    def hide(self, secrets: frozenset[str]) -> None:
+        """These are secrets, too: somebody has named them."""
+        self._also, self._redactor = secrets, None
 
     @property
     def request_headers(self) -> dict[str, str]:
@@ -78,15 +88,22 @@ class Facts:
     def secrets(self) -> set[str]:
         """The values of the request that must neither be kept nor shown."""
         found = secrets_in_headers(self.request_headers) | secrets_in_headers(self._raw)
-        return found | secrets_in_url(self.url or "")
+        return found | secrets_in_url(self.url or "") | self._also
 
     def redacted(self, text: str) -> str:
-        """The text without any secret of this request: providers do echo keys in messages."""
-        return Redactor(self.secrets).clean_text(text)
+        """The text without any secret of this request, as providers do echo keys in messages, and
+        without any in an address that stands in it."""
+        if others := secrets_in_text(text):
+            text = Redactor(others).clean_text(text)
+        return self._redacting().clean_text(text)
 
     def redacted_body(self, body: bytes) -> bytes:
         """The same for a body, which may end inside a secret."""
-        return Redactor(self.secrets).whole(body)
+        return self._redacting().whole(body)
+
+    def _redacting(self) -> Redactor:
+        self._redactor = self._redactor or Redactor(self.secrets)
+        return self._redactor
 
 
 class Source:
@@ -130,18 +147,13 @@ class Source:
         """Can it be read in a ``for`` loop?"""
         return self._now is not None
 
-    @property
-    def is_packed(self) -> bool:
-        """Is the body unpacked while it is read?"""
-        return self.facts.headers.get("content-encoding", "") not in ("", "identity")
-
     def whose(self) -> str | None:
         """The provider, if anything tells before the first payload."""
         return self.provider
 
-    def received(self) -> int | None:
-        """Bytes that came over the network, before any decompression, if that is known."""
-        return None
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        """How much may be unpacked of what is read, and what is never to be shown of it."""
+        self.facts.hide(secrets)
 
     def feeds(self, pipe: Normalizer) -> None:
         """What is read goes to this pipe: one that can be resumed asks it where it is."""
@@ -188,11 +200,18 @@ class Source:
 
     async def aclose(self) -> None:
         """Close the iterator, then what it reads from; a complaint of the one spares the other."""
-        for thing in (self._tap, self._iterator, *self._to_close):
-            with suppress(Exception):
-                closed = _close(thing, later=self.is_async)
-                if hasattr(closed, "__await__"):
-                    await closed
+        try:
+            for thing in (self._tap, self._iterator):  # here: it may belong to this task
+                with suppress(Exception):
+                    closed = _close(thing, later=self.is_async)
+                    if hasattr(closed, "__await__"):
+                        await closed
+        finally:
+            for thing in self._to_close:
+                with suppress(Exception):
+                    closed = _close(thing, later=self.is_async)
+                    if hasattr(closed, "__await__"):
+                        await to_its_end(closed, CLOSE_WITHIN)
 
     def close(self) -> None:
         """As ``aclose``, for a source that is read in a ``for`` loop."""
@@ -390,20 +409,28 @@ def _raw_response(thing: Any) -> Any:
 
 def _of_response(response: Any, *, provider: str | None = None, owner: Any = None) -> Source:
     facts = facts_of(response)
-    now, later = _readers(response)
+    unpacking = _unpacking(response, facts)
+    now, later = _readers(response, unpacking)
     if now is None and later is None:
         raise UsageError("the body of this response was read already; ask for it as a stream")
     close = [thing for thing in (owner, response) if thing is not None]
-    return _Response(response, now=now, later=later, provider=provider, facts=facts, close=close)
+    return _Response(
+        response, unpacking, now=now, later=later, provider=provider, facts=facts, close=close
+    )
 
 
 class _Response(Source):
-    """The body of a response. Knows how many bytes were received before they were unpacked."""
+    """The body of a response."""
 
-    def __init__(self, response: Any, **more: Any) -> None:
+    def __init__(self, response: Any, unpacking: Unpacking | None, **more: Any) -> None:
         super().__init__(**more)
-        self._response = response
+        self._response, self._unpacking = response, unpacking
         self._read = [0]  # bytes, if it is async
+
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        super().bound(limits, secrets)
+        if self._unpacking is not None:
+            self._unpacking.limits = limits
 
     def whose(self) -> str | None:
         told = by_address(self.facts.url)
@@ -416,12 +443,6 @@ class _Response(Source):
                 told.name
             )  # its SDK, at home: of several wires the path says which, else nothing does
         return self.provider
-
-    def received(self) -> int | None:
-        if not self.is_packed:
-            return None
-        count = getattr(self._response, "num_bytes_downloaded", None)
-        return count if isinstance(count, int) and count else None
 
     def claim(self, error: Exception) -> None:
         if hasattr(type(error), "request") and _attribute(error, "request") is None:
@@ -439,8 +460,9 @@ class _Response(Source):
 
     async def aclose(self) -> None:
         # Below ``aiter_raw`` nobody counts for those who ask the response.
-        if getattr(self._response, "_num_bytes_downloaded", None) == 0 and not self.is_packed:
-            self._response._num_bytes_downloaded = self._read[0]
+        if getattr(self._response, "_num_bytes_downloaded", None) == 0:
+            packed = self._unpacking
+            self._response._num_bytes_downloaded = packed.received if packed else self._read[0]
         # A generator that has ended has no frame; to end one that has not costs a scope.
         begun = self.is_async and getattr(self._iterator, "ag_frame", None) is not None
         if begun and hasattr(self._response, "aiter_bytes"):
@@ -454,14 +476,43 @@ Readers: TypeAlias = tuple[
 ]
 
 
-def _readers(response: Any) -> Readers:
+def _unpacking(response: Any, facts: Facts) -> Unpacking | None:
+    """How its body is unpacked; None if it is not, or was read as a whole already."""
+    encoding = facts.headers.get("content-encoding", "")
+    if encoding.strip().lower() in PLAIN or isinstance(getattr(response, "_content", None), bytes):
+        return None
+    content = getattr(response, "content", None) if _is_of_aiohttp(response) else None
+    if getattr(content, "total_compressed_bytes", None) is not None:
+        return Watching(encoding, content)
+    return Unpacking(encoding)
+
+
+def _is_of_aiohttp(response: Any) -> bool:
+    return not hasattr(response, "aiter_bytes") and not hasattr(response, "iter_content")
+
+
+def _readers(response: Any, unpacking: Unpacking | None) -> Readers:
+    now, later = _raw_readers(response, packed=unpacking is not None)
+    if unpacking is None:
+        return now, later
+    return (
+        (lambda: unpacking.now(now())) if now is not None else None,
+        (lambda: unpacking.later(later())) if later is not None else None,
+    )
+
+
+def _raw_readers(response: Any, *, packed: bool) -> Readers:
+    """As the bytes came over the network, where there is a way to them."""
     if hasattr(response, "aiter_bytes"):
         return _httpx_readers(response)
+    if hasattr(response, "iter_content"):
+        raw: Any = getattr(response, "raw", None)
+        if packed and hasattr(raw, "stream"):
+            return lambda: raw.stream(PART, decode_content=False), None
+        return lambda: response.iter_content(chunk_size=None), None
     if hasattr(getattr(response, "content", None), "iter_any"):
         return None, response.content.iter_any().__aiter__
-    if hasattr(response, "iter_content"):
-        return lambda: response.iter_content(chunk_size=None), None
-    return lambda: iter(lambda: response.read1(65536), b""), None
+    return lambda: iter(lambda: response.read1(PART), b""), None
 
 
 def _httpx_readers(response: Any) -> Readers:
@@ -470,12 +521,9 @@ def _httpx_readers(response: Any) -> Readers:
     if response.is_stream_consumed or response.is_closed:
         return None, None
     stream = getattr(response, "stream", None)
-    # What is not packed is the same as it comes; that spares two generators for each chunk.
-    packed = response.headers.get("content-encoding", "identity") != "identity"
-    later = response.aiter_bytes if packed else lambda: body_of(response)
     return (
-        response.iter_bytes if hasattr(stream, "__iter__") else None,
-        later if hasattr(stream, "__aiter__") else None,
+        response.iter_raw if hasattr(stream, "__iter__") else None,
+        (lambda: body_of(response)) if hasattr(stream, "__aiter__") else None,
     )
 
 

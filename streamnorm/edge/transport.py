@@ -11,14 +11,17 @@ provider itself says of a failure is handed on in its own words.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
+import msgspec
+
 from ..errors import RecordingError, UsageError
-from ..events import Event, Failed, StreamStart, Unrecognized, event_to_dict
+from ..events import Event, Failed, FailedReason, StreamStart, Unrecognized, event_to_dict
 from ..framing import sniff
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
+from ..framing.inflate import PLAIN, Inflater, NotInflated
 from ..limits import Limits
 from ..notes import WARNING, Scribe
 from ..passage import Passage
@@ -27,8 +30,10 @@ from ..providers.detect import by_address
 from ..text.shown import clean
 from .clients import library_of, stream_class, transport_class
 from .failures import error_of
+from .reading import named_secrets
 from .sources import Facts
 from .summary import Tally
+from .unpacking import Unpacking
 
 if TYPE_CHECKING:
     from ..takes.recorder import Recorder
@@ -47,14 +52,16 @@ def transport(
     record: str | os.PathLike[str] | None = None,
     eager: bool = False,
     limits: Limits | None = None,
+    secrets: Iterable[str] = (),
     on_summary: Told | None = None,
 ) -> Any:
     """A transport for ``Client`` and ``AsyncClient`` of httpx and httpx2, around ``inner``.
 
     Without ``inner`` it is the library's own, with its defaults. ``record`` is a folder: each stream
-    becomes a take in it, without keys. ``eager`` hands a call on when it is closed, and does not wait
-    for the end of its turn. ``on_summary`` is called at the end of each stream, by whoever reads it,
-    with what ``Stream.summary`` has, ``failure`` and ``handed_on`` (bytes).
+    becomes a take in it, without keys and without the ``secrets`` that are named. ``eager`` hands a call
+    on when it is closed, and does not wait for the end of its turn. ``on_summary`` is called at the end
+    of each stream, by whoever reads it, with what ``Stream.summary`` has, ``failure`` and ``handed_on``
+    (bytes).
 
     ::
 
@@ -64,7 +71,9 @@ def transport(
     """
     if record is not None and not os.path.isdir(record):
         raise UsageError(f"record is a folder that is there: make {clean(os.fspath(record))} first")
-    return transport_class(_GuardingTransport)(inner, _Options(record, eager, limits, on_summary))
+    return transport_class(_GuardingTransport)(
+        inner, _Options(record, eager, limits, named_secrets(secrets), on_summary)
+    )
 
 
 class _Options:
@@ -73,9 +82,11 @@ class _Options:
         record: str | os.PathLike[str] | None,
         eager: bool,
         limits: Limits | None,
+        secrets: frozenset[str],
         on_summary: Told | None,
     ) -> None:
         self.record, self.eager, self.limits, self.on_summary = record, eager, limits, on_summary
+        self.secrets = secrets
 
 
 class _GuardingTransport:
@@ -134,13 +145,18 @@ class _GuardingTransport:
         wire = _wire_of(request, response)
         if wire is None:
             return response
-        library, stream, packing = library_of(request), response.stream, _packing(response)
+        library, encoding = library_of(request), response.headers.get("content-encoding", "")
+        unpacking: Unpacking | None = None
+        if encoding.strip().lower() not in PLAIN:
+            if _kind(response) not in _STREAMS and not _is_read(encoding):
+                return response  # as likely as not it is no stream: that is the client's to read
+            unpacking = Unpacking(encoding, self._options.limits)
         guard = _Guard(_facts(request, response), wire, library, self._options)
-        if packing:  # what the client hears is unpacked already
-            stream = library.Response(200, headers={"content-encoding": packing}, stream=stream)
+        if unpacking is not None:  # what the client hears is unpacked already
             for name in ("content-encoding", "content-length"):
                 response.headers.pop(name, None)
-        response.stream = stream_class(library, _GuardedStream)(stream, guard)
+        guarded = stream_class(library, _GuardedStream)
+        response.stream = guarded(response.stream, guard, unpacking)
         return response
 
 
@@ -155,8 +171,7 @@ def _wire_of(request: Any, response: Any) -> _Wire | None:
     """None: it is no stream."""
     if not 200 <= response.status_code < 300 or request.method == "HEAD":
         return None
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    named = by_address(request.url).name
+    kind, named = _kind(response), by_address(request.url).name
     if kind in _STREAMS:
         return _Wire(named or AUTO, sure=named is not None)
     if named is not None and kind == "application/json":  # as an answer that is none, too
@@ -165,9 +180,18 @@ def _wire_of(request: Any, response: Any) -> _Wire | None:
     return _Wire(AUTO, sure=False) if named is not None and kind in ("", "text/plain") else None
 
 
-def _packing(response: Any) -> str:
-    packing: str = response.headers.get("content-encoding", "identity").strip().lower()
-    return "" if packing in ("", "identity") else packing
+def _kind(response: Any) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_read(encoding: str) -> bool:
+    """Is a body that is packed so one that can be read here?"""
+    try:
+        Inflater(encoding)
+    except NotInflated:
+        return False
+    return True
 
 
 def _facts(request: Any, response: Any) -> Facts:
@@ -182,17 +206,19 @@ def _facts(request: Any, response: Any) -> Facts:
 class _GuardedStream:
     """The body of a response, read once, in a ``for`` or in an ``async for`` loop."""
 
-    def __init__(self, body: Any, guard: _Guard) -> None:
-        self._body, self._guard = body, guard
+    def __init__(self, body: Any, guard: _Guard, unpacking: Unpacking | None) -> None:
+        self._body, self._guard, self._unpacking = body, guard, unpacking
 
     def __iter__(self) -> Iterator[bytes]:
         guard, body = self._guard, self._body
         try:
-            for chunk in body.iter_bytes() if hasattr(body, "iter_bytes") else body:
+            for chunk in self._unpacking.now(body) if self._unpacking else body:
                 if given := guard.feed(chunk):
                     yield given
                 if guard.failed:
                     break
+        except NotInflated as error:
+            raise guard.left_packed(error) from error
         except Exception as error:
             guard.broken(error)
             raise
@@ -203,11 +229,13 @@ class _GuardedStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         guard, body = self._guard, self._body
         try:
-            async for chunk in body.aiter_bytes() if hasattr(body, "aiter_bytes") else body:
+            async for chunk in self._unpacking.later(body) if self._unpacking else body:
                 if given := guard.feed(chunk):
                     yield given
                 if guard.failed:
                     break
+        except NotInflated as error:
+            raise guard.left_packed(error) from error
         except Exception as error:
             guard.broken(error)
             raise
@@ -229,10 +257,12 @@ class _Guard:
 
     def __init__(self, facts: Facts, wire: _Wire, library: Any, options: _Options) -> None:
         self._facts, self._library, self._options = facts, library, options
+        facts.hide(options.secrets)
         self._tally = Tally()
         self._passage = Passage(
             wire.name, eager=options.eager, limits=options.limits, listener=self._tally.hear
         )
+        self._passage.conceal(facts.redacted)
         self._recorder: Recorder | None = None
         self._sure = wire.sure
         self._first: list[bytes] = []  # until it is sure: what came …
@@ -274,6 +304,14 @@ class _Guard:
         self._passage.fail("transport", self._facts.redacted(str(error)), retryable=True)
         self._finish()
 
+    def left_packed(self, error: NotInflated) -> Any:
+        """The body must not be unpacked, or cannot be: the client's own error, whoever's stream it is."""
+        reason: FailedReason = "limit" if error.is_limit else "protocol"
+        self._passage.fail(reason, str(error))
+        self._finish()
+        failed = Failed(reason, str(error), code=error.code)
+        return error_of(failed, self._passage.provider, partial(_mixed, self._library))
+
     def left(self) -> None:
         """The client reads no more."""
         self._passage.fail("cancelled", "the client closed the stream before it had ended")
@@ -285,7 +323,8 @@ class _Guard:
         self._finish()
         if failure is None or self._foreign or self._is_unknown(failure):
             return
-        raise error_of(failure, self._passage.provider, partial(_mixed, self._library))
+        shown = msgspec.structs.replace(failure, error=self._facts.redacted(failure.error))
+        raise error_of(shown, self._passage.provider, partial(_mixed, self._library))
 
     # --- is it a stream of ours? ----------------------------------------------------------------
 
@@ -360,7 +399,11 @@ class _Guard:
             summary = self._tally.summary()
             summary |= {"provider": passage.provider, "seed": passage.seed}
             summary |= {"notes": dict(passage.notes), "handed_on": passage.bytes}
-            summary["failure"] = event_to_dict(passage.failure) if passage.failure else None
+            if (failure := passage.failure) is not None:
+                failure = msgspec.structs.replace(
+                    failure, error=self._facts.redacted(failure.error)
+                )
+            summary["failure"] = event_to_dict(failure) if failure else None
             if recorder is not None:
                 summary["recording"] = {"path": recorder.path, "failed": recorder.failed}
             self._options.on_summary(summary)

@@ -568,8 +568,9 @@ def blocks_of(entry: Entry, key: str) -> list[Entry]:
 
 
 def type_of(block: Entry, usual: str = "") -> str:
-    """What a block says that it is."""
-    return str(block.get("type", usual))
+    """What a block says that it is; "" if it says so in no word."""
+    said = block.get("type", usual)
+    return said if isinstance(said, str) else ""
 
 
 def under(block: Entry, key: str, id: str, name: str = "name") -> Named | None:

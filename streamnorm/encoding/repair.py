@@ -14,6 +14,7 @@ from ..errors import EncodeError, UsageError
 from .fields import at, is_there, replaced
 from .messages import Blocks, Entry, Found, Items, Line, Lines, Messages
 from .pairs import Asked, Given, Orphans, Repair, What, checked, is_closed, paired
+from .plain import must_be_plain, the_kind_of
 
 __all__ = ["Repaired", "repaired"]
 
@@ -30,10 +31,13 @@ def repaired(messages: Messages, body: Any, orphans: Orphans) -> Repaired:
     entries = body if isinstance(body, list) else _entries(body, messages.container)
     if not isinstance(entries, list):  # a plain text, where the wire allows one
         return Repaired(body)
+    must_be_plain(entries, messages.container)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise UsageError(f"entry {number} is no object but {type(entry).__name__}")
-    lines = [messages.line(n, _copy_of(entry, n)) for n, entry in enumerate(entries)]
+            raise UsageError(
+                f"{messages.container}[{number}] is {the_kind_of(entry)}; pass an object for each message"
+            )
+    lines = [messages.line(n, _copied(entry)) for n, entry in enumerate(entries)]
     answers = _Answers(messages, lines, checked(orphans), has_past=messages.has_past(body))
     mended = _shape(messages)(messages, lines, answers)
     if not answers.report and mended == entries:
@@ -49,13 +53,6 @@ def _entries(body: Any, container: str) -> Any:
     if not is_there(entries):
         raise UsageError(f"this body has no {container!r}; is it of another provider?")
     return entries
-
-
-def _copy_of(entry: Entry, number: int) -> Any:
-    try:
-        return _copied(entry)
-    except RecursionError:
-        raise UsageError(f"entry {number} is nested too deeply") from None
 
 
 def _copied(value: Any) -> Any:

@@ -41,6 +41,7 @@ from ..page.app import STATIC as PAGE
 from ..page.app import create_app
 from ..page.origins import LOCAL, Guard
 from ..page.takes import Takes
+from ..private import private_folder
 from ..providers import rows_with
 from . import exchange
 from .asked import Address
@@ -273,7 +274,7 @@ def _takes(takes: Starlette | None) -> list[BaseRoute]:
 def _folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
     except OSError as error:
         raise UsageError(f"--record {folder}: {error.strerror or error}") from error
     return folder

@@ -17,8 +17,11 @@ import httpx
 
 from ..edge.refusals import BODY, refusal
 from ..edge.sources import Facts, body_of
+from ..edge.unpacking import Unpacking
 from ..errors import ProviderError
 from ..events import Failed
+from ..framing.inflate import PLAIN, NotInflated
+from ..limits import Limits
 from .headers import Pairs
 
 __all__ = [
@@ -96,10 +99,12 @@ def refused_by(response: httpx.Response, said: bytes, *, wire: str) -> Refused:
     return Refused(refused, response.headers.raw, facts.redacted_body(said))
 
 
-def chunks_of(response: httpx.Response) -> AsyncIterator[bytes]:
+def chunks_of(response: httpx.Response, limits: Limits | None = None) -> AsyncIterator[bytes]:
     """The body as it comes; unpacked, if the upstream packed it although it was asked not to."""
-    packed = response.headers.get("content-encoding", "identity") != "identity"
-    return response.aiter_bytes() if packed else body_of(response)
+    encoding, body = response.headers.get("content-encoding", ""), body_of(response)
+    if encoding.strip().lower() in PLAIN:
+        return body
+    return Unpacking(encoding, limits).later(body)
 
 
 async def close(response: httpx.Response) -> None:
@@ -133,8 +138,8 @@ def _unreachable(error: Exception, wire: str) -> ProviderError:
 async def _some_of(response: Any) -> bytes:
     """The beginning of a refusal. That it cannot be read, or does not end, makes it no less of one."""
     said = b""
-    with suppress(httpx.TransportError, httpx.DecodingError), anyio.move_on_after(WORDS):
-        async for chunk in response.aiter_bytes():
+    with suppress(httpx.TransportError, NotInflated), anyio.move_on_after(WORDS):
+        async for chunk in chunks_of(response):
             said += chunk
             if len(said) >= BODY:
                 break

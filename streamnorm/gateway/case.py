@@ -17,6 +17,7 @@ from ..encoding.envelope import PREFIX
 from ..encoding.server import Server
 from ..limits import Limits
 from ..notes import Scribe
+from ..private import private_folder
 from ..wire import provider as wire_of
 from .asked import Asked
 from .client import Client
@@ -150,7 +151,7 @@ class Case:
         if folder is None:
             return None
         folder = folder / self.route.upstream.row.name
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
         return folder
 
     def taken(self, path: str | None) -> None:

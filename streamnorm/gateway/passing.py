@@ -22,6 +22,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..events import Event, Failed, StreamStart, Usage
+from ..framing.inflate import NotInflated
 from ..passage import Passage
 from ..takes.recorder import Recorder
 from ..text.written import json_bytes
@@ -42,7 +43,7 @@ _TOO_LATE = "a call came under an id that its client cannot work with, too late 
 _NO_ANSWER = "the answer of the upstream is no whole JSON object, nor a list of those"
 _ANSWER = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
 _BLANK = b"\n\n"  # the end of an event
-_LOST = (httpx.TransportError, httpx.StreamError, httpx.DecodingError, OSError)
+_LOST = (httpx.TransportError, httpx.StreamError, NotInflated, OSError)
 
 
 class Passing:
@@ -61,7 +62,7 @@ class Passing:
         response = await ask(
             case.services.http, self._address, self._headers, self._content, wire=case.wire.name
         )
-        chunks = chunks_of(response)
+        chunks = chunks_of(response, case.services.settings.limits)
         try:
             begin = await _begin_of(chunks)
             if isinstance(begin, Failed):
@@ -193,7 +194,7 @@ class _Through:
             await self._take(rest + _BLANK if rest and passage.frames > frames else rest)
         except _LOST as error:
             failed = lost(error)
-            passage.fail(failed.reason, failed.error, retryable=True)
+            passage.fail(failed.reason, failed.error, retryable=failed.retryable)
             await self._take(b"")
 
     async def _take(self, data: bytes) -> None:
@@ -326,7 +327,9 @@ def _of_model(body: bytes, model: str) -> bytes:
 
 
 def lost(error: Exception) -> Failed:
-    """The connection to the upstream was lost."""
+    """The connection to the upstream was lost, or what came over it cannot be unpacked."""
+    if isinstance(error, NotInflated):
+        return Failed("limit" if error.is_limit else "protocol", str(error))
     timed_out = isinstance(error, httpx.TimeoutException)
     words = "the upstream went silent" if timed_out else "the connection to the upstream was lost"
     return Failed("idle" if timed_out else "transport", words, retryable=True)

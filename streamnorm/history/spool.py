@@ -11,15 +11,16 @@ import hashlib
 import io
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 import msgspec
 
 from ..conversation import Made, Turn
 from ..errors import StreamnormError, UsageError
+from ..private import private_file, private_folder
 from ..text.halves import decoded
 from ..text.written import json_bytes
 
@@ -84,7 +85,7 @@ class Spool:
         self.directory = None if directory is None else Path(directory)
         self.above = above
         if self.directory is not None:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            private_folder(self.directory)
 
     def put(self, content: Any, *, name: str | None = None) -> Artifact:
         """An artifact of text, bytes, or any JSON value."""
@@ -175,9 +176,11 @@ class Spool:
         os.replace(self._written(chunks), self.directory / handle)
         self._settle_directory()
 
-    def _written(self, chunks: Iterable[bytes]) -> str:
+    def _written(self, chunks: Iterable[bytes]) -> Path:
         """A new file with this content, on the disk."""
-        file, path = tempfile.mkstemp(dir=self.directory, prefix=".new_")
+        assert self.directory is not None
+        path = self.directory / f".new_{token_hex(12)}"
+        file = private_file(path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         try:
             with os.fdopen(file, "wb") as out:
                 for chunk in chunks:

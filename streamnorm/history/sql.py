@@ -329,15 +329,15 @@ class _Commit:
         row = db.execute(FIND_COMMIT, (key, _key(self.run), self.sequence)).fetchone()
         if row is None:
             return None
-        if bytes(row[2]) != self.digest:
+        if _bytes(row[2]) != self.digest:
             raise CommitConflict(
                 f"commit {self.sequence} of run {self.run!r} is stored with other content"
             )
-        return Committed(row[0], row[1], repeated=True)
+        return Committed(_number(row[0]), _number(row[1]), repeated=True)
 
     def _check(self, db: Database, key: int, count: int) -> None:
         last = db.execute(LAST_COMMIT, (key, _key(self.run))).fetchone()
-        expected = 0 if last is None else last[0] + 1
+        expected = 0 if last is None else _number(last[0]) + 1
         if self.sequence != expected:
             raise CommitConflict(
                 f"run {self.run!r} is at commit {expected}, and {self.sequence} was sent"
@@ -368,7 +368,8 @@ def _found(db: Database, sql: str, conversation: str) -> Any:
     row = db.execute(sql, (_key(conversation),)).fetchone()
     if row is None:
         raise UnknownConversation(f"no conversation {conversation!r} in this history")
-    return row
+    key, system, service_id, count = row
+    return _number(key), system, service_id, _number(count)
 
 
 def _check_count(conversation: str, count: int, expect: int | None) -> None:
@@ -384,6 +385,8 @@ def _called(db: Database, key: int, id: str, checksum: str, conversation: str) -
     row = db.execute(FIND_CALL, (key, _key(id))).fetchone()
     if row is None or row[2] != checksum:
         raise ForeignResult(f"the conversation {conversation!r} has no such call {id!r}")
+    _number(row[0])
+    _number(row[1])
     return row
 
 
@@ -391,7 +394,11 @@ def _load(db: Database, conversation: str, until: int | None) -> Stored:
     key, system, service_id, count = _found(db, FIND, conversation)
     count = count if until is None else min(until, count)
     turns = _turns(db, key, count, conversation)
-    calls = list(_calls(db, key, count, turns))
+    try:
+        calls = list(_calls(db, key, count, turns))
+    except StoreCorrupt as damage:
+        damage.turns = damage.turns or turns
+        raise
     return Stored(conversation, turns, _maybe_text(system), _maybe_text(service_id), calls)
 
 
@@ -399,11 +406,12 @@ def _turns(db: Database, key: int, count: int, conversation: str) -> list[Turn]:
     turns: list[Turn] = []
     try:
         for seq, body, digest in db.execute(TURNS, (key, count)):
-            body = bytes(body)
-            if seq != len(turns) or _digest(body) != bytes(digest):
+            body = _bytes(body)
+            if seq != len(turns) or _digest(body) != _bytes(digest):
                 raise StoreCorrupt(f"turn {len(turns)} of {conversation!r} is damaged", turns)
             turns.append(_turn(body, turns, conversation))
-    except StoreCorrupt:
+    except StoreCorrupt as damage:
+        damage.turns = damage.turns or turns
         raise
     except Exception as error:
         error.turns = turns  # type: ignore[attr-defined]  # whoever names the error takes them
@@ -426,18 +434,23 @@ def _turn(body: bytes, before: list[Turn], conversation: str) -> Turn:
 
 def _calls(db: Database, key: int, count: int, turns: list[Turn]) -> Iterator[CallState]:
     for seq, id, name, checksum, answered, data, digest in db.execute(CALLS, (key, count)):
-        settled = None if data is None else _record(bytes(data), digest, checksum, turns)
+        settled = None if data is None else _record(_bytes(data), digest, checksum, turns)
         state: State = "unresolved" if settled is None else "settled"
-        if answered is not None and answered < count:
+        if answered is not None and _number(answered) < count:
             state = "answered"
-        yield CallState(seq, _text(id), _text(name), checksum, state, settled)
+        yield CallState(_number(seq), _text(id), _text(name), str(checksum), state, settled)
 
 
 def _record(data: bytes, digest: Any, checksum: str, turns: list[Turn]) -> Settled:
     """A settled record, if it is what was stored and of the call it stands with."""
-    if digest is not None and _digest(data) != bytes(digest):
+    if digest is not None and _digest(data) != _bytes(digest):
         raise StoreCorrupt("a settled record is damaged", turns)
-    record = rows.settled_from_bytes(data)
+    try:
+        record = rows.settled_from_bytes(data)
+    except StoreCorrupt:
+        raise
+    except Exception as error:
+        raise StoreCorrupt(f"a settled record cannot be read ({error})", turns) from error
     if record.checksum != checksum:
         raise StoreCorrupt(f"the record of {record.id!r} is not that of its call", turns)
     return record
@@ -452,7 +465,23 @@ def _key(text: str) -> bytes:
 
 
 def _text(data: Any) -> str:
-    return bytes(data).decode("utf-8", "surrogatepass")
+    try:
+        return _bytes(data).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt("a name in this store is no text: it is damaged") from error
+
+
+def _bytes(value: Any) -> bytes:
+    """As it was stored; a file that was damaged may hold a value of any type in any place."""
+    if not isinstance(value, bytes | memoryview):
+        raise StoreCorrupt(f"bytes were stored where {type(value).__name__} is: it is damaged")
+    return bytes(value)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise StoreCorrupt(f"a number was stored where {type(value).__name__} is: it is damaged")
+    return value
 
 
 def _maybe(text: str | None) -> bytes | None:

@@ -1,6 +1,7 @@
 """A file comes in; a history that many processes may write goes out. The embedded default.
 
-Rule: WAL with ``synchronous=FULL`` (a commit that was acknowledged survives a power cut), and every
+Rule: a file that we make is nobody else's to read, and so are those beside it. WAL with
+``synchronous=FULL`` (a commit that was acknowledged survives a power cut), and every
 write begins with ``BEGIN IMMEDIATE``: a transaction that starts to read and then writes would fail
 at once with "database is locked", however long we were ready to wait.
 """
@@ -15,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..private import private_database
+from ..text.shown import clean
 from .errors import (
     HistoryError,
     StoreCorrupt,
@@ -27,7 +30,7 @@ from .migrations import SQLITE
 from .spool import Spool
 from .sql import Database, SQLHistory
 
-__all__ = ["MemoryHistory", "SQLiteHistory"]
+__all__ = ["MemoryHistory", "SQLiteHistory", "turn_wal_on"]
 
 MEMORY = ":memory:"
 BUSY = 30.0  # seconds to wait for another process
@@ -108,6 +111,8 @@ class SQLiteHistory(SQLHistory):
             yield
         except sqlite3.Error as error:
             raise self._ours(error) from error
+        except UnicodeDecodeError as error:  # what SQLite says of a schema that is damaged
+            raise StoreCorrupt(f"{self.path}: the file is damaged ({error.reason})") from error
 
     def _close(self, *, write: bool) -> None:
         if (db := self._db.pop(write, None)) is not None:
@@ -126,6 +131,7 @@ class SQLiteHistory(SQLHistory):
         return self._db[write]
 
     def _open_writer(self) -> sqlite3.Connection:
+        private_database(self.path)
         db = sqlite3.connect(
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
         )
@@ -146,7 +152,7 @@ class SQLiteHistory(SQLHistory):
             db.execute(f"PRAGMA max_page_count = {max(1, self._max_bytes // size)}")
 
     def _migrate(self, db: sqlite3.Connection) -> None:
-        _turn_wal_on(db, self._busy)
+        turn_wal_on(db, self._busy)
         db.execute("BEGIN EXCLUSIVE")
         try:
             for number, step in enumerate(SQLITE[_version(db) :], start=_version(db) + 1):
@@ -194,7 +200,7 @@ class SQLiteHistory(SQLHistory):
     def _ours(self, error: sqlite3.Error) -> HistoryError:
         code = getattr(error, "sqlite_errorcode", None)
         kind, why = _ERRORS.get((code or 0) & 0xFF, (HistoryError, "the database failed"))
-        ours = kind(f"{self.path}: {why} ({error})")
+        ours = kind(f"{self.path}: {why} ({clean(str(error))})")
         if isinstance(ours, StoreCorrupt):
             ours.turns = getattr(error, "turns", [])
         return ours
@@ -235,7 +241,8 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return bool(db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
-def _turn_wal_on(db: sqlite3.Connection, patience: float) -> None:
+def turn_wal_on(db: sqlite3.Connection, patience: float) -> None:
+    """Have readers and a writer side by side, in this file and for good."""
     # SQLite does not wait for the lock that this takes, so processes that open a new file together
     # ask again.
     end = time.monotonic() + patience

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..captures import read_take
 from ..encoding.teller import Teller
 from ..errors import RecordingError
 from ..providers import PROGRAMS, PROVIDERS, rows_with
-from ..takes.format import Take, parse_take, read_take
+from ..takes.format import Take, parse_take
 
 __all__ = ["LARGEST_UPLOAD", "Takes", "scripted_wires", "showing_wires"]
 

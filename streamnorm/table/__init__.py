@@ -8,4 +8,23 @@ Every input is a row of kind ``session``, also what could not be read: nothing i
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING, Any
+
+from .arrow import of_kind, rows
+from .columns import COLUMNS, KINDS
+from .records import records
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    SCHEMA: pyarrow.Schema
+
+__all__ = ["COLUMNS", "KINDS", "SCHEMA", "of_kind", "records", "rows"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SCHEMA":  # when it is asked for: nothing else here needs pyarrow to be there
+        from .arrow import schema
+
+        return schema()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

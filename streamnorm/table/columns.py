@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "KIND", "KINDS", "SESSION", "Column"]
+__all__ = ["COLUMNS", "KIND", "KINDS", "SESSION", "UNION", "Column"]
 
 
 class Column(NamedTuple):
@@ -98,3 +98,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
 }
 KINDS = tuple(COLUMNS)
+# All of them, each name once: what one table of every kind has.
+UNION: dict[str, Column] = {}
+for _group in ((KIND, SESSION), *COLUMNS.values()):
+    UNION |= {column.name: UNION.get(column.name, column) for column in _group}

@@ -37,7 +37,8 @@ every SSE reader skips::
 
 Rule: what is read is what was on the wire, exactly, or a ``RecordingError`` that says where the
 file is wrong. The one exception is the last chunk of a container that was cut while being written:
-it is left out, and ``Take.torn`` says so.
+it is left out, and ``Take.torn`` says so. A take that is read in pieces (``Reader``) is the take that
+is read at once (``parse_take``).
 """
 
 from __future__ import annotations
@@ -48,28 +49,28 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import Any, Protocol
 
 from ..errors import RecordingError
 from ..text.shown import clean, shorten
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-__all__ = ["Chunk", "Take", "parse_take", "read_take"]
+__all__ = ["HEADER", "Chunk", "Reader", "Take", "digest_of", "parse_take"]
 
 Chunk = tuple[float, bytes]
 
 BOM = b"\xef\xbb\xbf"
 HEADER = b": streamnorm "
+LONGEST_HEADER = 16 * 1024 * 1024
+LONGEST = 4096  # bytes of another line of ours: one that is longer is the wire's
 # At the start of a line, whatever ended the line before: the wire may use CR, LF or both.
 MARK = re.compile(rb"(?:\A|(?<=[\r\n])): \+(\d{1,9}(?:\.\d{1,9})?)(?:\r?\n|\Z)")
-# The last line of a take whose recorder lived to see the end.
-_LEG = rb': streamnorm (\{"leg":[^\r\n]*\})'
+_LEG = rb': streamnorm (\{"leg":[^\r\n]{0,%d}\})' % LONGEST
 _LEG_LINE = re.compile(_LEG)
 LEG = re.compile(rb"(?:\A|(?<=[\r\n]))" + _LEG + rb"\r?\n")
-TRAILER = re.compile(rb'(?:\A|(?<=[\r\n])): streamnorm (\{"finished":[^\r\n]*\})\r?\n?\Z')
+# The last line of a take whose recorder lived to see the end.
+LAST = HEADER + b'{"finished":'
+_LAST_LINE = re.compile(rb': streamnorm (\{"finished":[^\r\n]{0,%d}\})\r?\n?' % LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,62 +97,116 @@ class Take:
         return b"".join(chunk for _, chunk in self.chunks)
 
 
-def read_take(path: str | os.PathLike[str]) -> Take:
-    """The take in the file ``path``.
-
-    >>> read_take("recordings/anthropic/nowhere.sse")
-    Traceback (most recent call last):
-    ...
-    streamnorm.errors.RecordingError: recordings/anthropic/nowhere.sse cannot be read: \
-No such file or directory. Name a file with a recorded stream.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise RecordingError(
-            f"{_shown(path)} cannot be read: {why}. Name a file with a recorded stream."
-        ) from error
-    return parse_take(data, name=_shown(path))
-
-
 def parse_take(data: bytes, *, name: str = "the take") -> Take:
     """The take in ``data``; ``name`` is what errors call it.
 
     >>> parse_take(b"data: [DONE]\\n\\n").chunks
     [(0.0, b'data: [DONE]\\n\\n')]
     """
-    header, body = _split_header(data, name)
-    body, finished = _split_trailer(body) if header else (body, False)
-    torn, legs = False, list[int]()
-    if header.get("container") == "chunks":
-        chunks, timed, torn = _chunks_of_container(body, name, legs)
-    else:
-        chunks, timed = _chunks_of_wire(body, legs if header else None)
-    return Take(
-        header=header,
-        chunks=chunks,
-        provider=header.get("provider"),
-        seed=header.get("seed") or _digest(chunks),
-        timed=timed,
-        torn=torn,
-        finished=finished,
-        legs=tuple(legs),
-    )
+    reader = Reader(name)
+    chunks = [chunk for chunk in reader.feed(data, last=True) if chunk[1]]
+    return reader.take(chunks)
+
+
+class Reader:
+    """A take that comes in pieces of any size; its chunks go out as they come.
+
+    A chunk may come in pieces, too: ``goes_on`` says of what the last ``feed`` gave that it begins with
+    more of the chunk before. A chunk without bytes says that those after it are of the next
+    connection.
+
+    >>> reader = Reader()
+    >>> reader.feed(b": streamnorm {}\\n: +0.5\\ndata: 1"), reader.feed(b"2\\n\\n: +"), reader.goes_on
+    ([(0.5, b'data: 1')], [(0.5, b'2\\n\\n')], True)
+    >>> reader.feed(b"0.7\\ndata: 3", last=True), reader.goes_on
+    ([(0.7, b'data: 3')], False)
+    """
+
+    def __init__(self, name: str = "the take") -> None:
+        self.header: dict[str, Any] = {}
+        self.timed = self.torn = self.finished = self.goes_on = False
+        self.legs: list[int] = []  # where those of another connection begin, in bytes of the wire
+        self.size = 0  # bytes of the wire
+        self._name = name
+        self._first: list[bytes] = []  # the beginning, until the header is whole
+        self._body: _Body | None = None
+        self._error: RecordingError | None = None
+
+    @property
+    def provider(self) -> str | None:
+        """The provider that the header names."""
+        return self.header.get("provider")
+
+    def feed(self, data: bytes, *, last: bool = False) -> list[Chunk]:
+        """The chunks that are in it; ``last``: nothing comes behind it.
+
+        Raises ``RecordingError`` where the take is wrong, once what stood before that was given.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._body is None:
+            begun = self._begun_with(data, last)
+            if begun is None:
+                return []
+            data = begun
+        assert self._body is not None
+        chunks: list[Chunk] = []
+        try:
+            self.goes_on = self._body.read(data, last, chunks)
+        except RecordingError as error:
+            self._error = error
+            if last or not chunks:
+                raise
+        return chunks
+
+    def take(self, chunks: list[Chunk]) -> Take:
+        """All that was read, once it was read to its end."""
+        return Take(
+            header=self.header,
+            chunks=chunks,
+            provider=self.provider,
+            seed=self.header.get("seed") or digest_of(chunks),
+            timed=self.timed,
+            torn=self.torn,
+            finished=self.finished,
+            legs=tuple(self.legs),
+        )
+
+    def _begun_with(self, data: bytes, last: bool) -> bytes | None:
+        """What follows the header, once that is whole."""
+        self._first.append(data)
+        if len(self._first) > 1 and not last and b"\n" not in data and self.header is _COMING:
+            if sum(map(len, self._first)) > LONGEST_HEADER:
+                raise RecordingError(
+                    f"{self._name} has a header of more than {LONGEST_HEADER} bytes. "
+                    "Write a shorter one, or remove that line."
+                )
+            return None
+        data = b"".join(self._first)
+        # A BOM before our own header came from an editor; before anything else it is the wire's.
+        start = len(BOM) if data.startswith(BOM) else 0
+        if not data.startswith(HEADER, start):
+            if not last and (HEADER.startswith(data[start:]) or BOM.startswith(data)):
+                return None
+            self.header = {}
+            self._body = _Wire(self)
+            return data
+        end = data.find(b"\n", start)
+        if end < 0 and not last:
+            self._first, self.header = [data], _COMING
+            return None
+        line, body = (data[start:], b"") if end < 0 else (data[start:end], data[end + 1 :])
+        self.header = _checked_header(line[len(HEADER) :], self._name)
+        boxed = self.header.get("container") == "chunks"
+        self._body = _Container(self, self._name) if boxed else _Wire(self)
+        self._first = []
+        return body
+
+
+_COMING: dict[str, Any] = {}  # a header whose line has not ended
 
 
 # --- the header
-
-
-def _split_header(data: bytes, name: str) -> tuple[dict[str, Any], bytes]:
-    # A BOM before our own header came from an editor; before anything else it is the wire's.
-    start = len(BOM) if data.startswith(BOM + HEADER) else 0
-    if not data.startswith(HEADER, start):
-        return {}, data
-    end = data.find(b"\n", start)
-    line, body = (data[start:], b"") if end < 0 else (data[start:end], data[end + 1 :])
-    return _checked_header(line[len(HEADER) :], name), body
 
 
 def _checked_header(text: bytes, name: str) -> dict[str, Any]:
@@ -181,104 +236,207 @@ def _checked_header(text: bytes, name: str) -> dict[str, Any]:
     return header
 
 
-def _split_trailer(body: bytes) -> tuple[bytes, bool]:
-    found = TRAILER.search(body, max(0, body.rfind(b": streamnorm {")))
-    try:
-        said = json.loads(found[1]) if found else None
-    except (ValueError, RecursionError):
-        said = None
-    if found is None or not isinstance(said, dict):
-        return body, False
-    end = found.start() - (said.get("open_line") is True and found.start() > 0)
-    return body[:end], said["finished"] is True
-
-
 # --- the bytes as they are, with marks between them
 
 
-def _chunks_of_wire(body: bytes, legs: list[int] | None) -> tuple[list[Chunk], bool]:
-    """``legs`` is told where they begin; None: those that it has are the wire's own."""
-    if legs is None or b': streamnorm {"leg":' not in body:
-        return _chunks_of_leg(body, 0.0)
-    chunks: list[Chunk] = []
-    timed = False
-    # re.split with one group: text, what is said of the next leg, text, ...
-    texts = LEG.split(body)
-    for number, text in enumerate(texts[::2]):
-        if number:
-            legs.append(sum(len(chunk) for _, chunk in chunks))
-        if 2 * number + 1 < len(texts) and b'"open_line":true' in texts[2 * number + 1]:
-            text = text[:-1]
-        more, marked = _chunks_of_leg(text, chunks[-1][0] if chunks else 0.0)
-        chunks, timed = chunks + more, timed or marked
-    return chunks, timed
+class _Body(Protocol):
+    """What follows the header."""
+
+    def read(self, data: bytes, last: bool, chunks: list[Chunk]) -> bool:
+        """More of it. Is the first of the chunks that it adds more of the chunk before?"""
 
 
-def _chunks_of_leg(body: bytes, now: float) -> tuple[list[Chunk], bool]:
-    # re.split with one group: text, seconds, text, seconds, text ...
-    first, *rest = MARK.split(body)
-    chunks = [(now, first)] if first else []
-    chunks += [(float(at), chunk) for at, chunk in zip(rest[::2], rest[1::2], strict=True) if chunk]
-    return chunks, bool(rest)
+class _Wire:
+    """The wire itself."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        # Without a header, what looks like our other lines is the wire's own.
+        self._ours = bool(reader.header)
+        self._held = b""
+        self._fresh = True  # does a line begin with what is held?
+        self._now = 0.0
+        self._open = False  # may more come of the last chunk?
+
+    def read(self, data: bytes, last: bool, chunks: list[Chunk]) -> bool:
+        """As much of it as is known to be the wire's; see ``_edge``."""
+        was_open = self._open
+        data = self._held + data if self._held else data
+        if not last:
+            edge = self._edge(data)
+            data, self._held = data[:edge], data[edge:]
+        elif self._ours:
+            data = self._without_last_line(data)
+        if not data:
+            return False
+        has_legs = self._ours and LEG_BEGINS in data
+        goes_on = (self._read_legs if has_legs else self._read_leg)(data, chunks)
+        self._fresh = data[-1] in _ENDS
+        if not last:
+            self._reader.size += sum([len(chunk) for _, chunk in chunks])
+        return was_open and goes_on
+
+    def _read_leg(self, data: bytes, chunks: list[Chunk]) -> bool:
+        """Does it begin with more of what came before, and not with a mark?"""
+        if MARK_BEGINS not in data:
+            first, rest = data, list[bytes]()
+        elif self._fresh:
+            # re.split with one group: text, seconds, text, seconds, text ...
+            first, *rest = MARK.split(data)
+        else:
+            first, *rest = MARK.split(b"." + data)
+            first = first[1:]
+        if first:
+            chunks.append((self._now, first))
+            self._open = True
+        if rest:
+            texts = rest[1::2]
+            times = list(map(float, rest[::2]))
+            chunks += [(at, text) for at, text in zip(times, texts, strict=True) if text]
+            self._now, self._open, self._reader.timed = times[-1], bool(texts[-1]), True
+        return bool(first)
+
+    def _read_legs(self, data: bytes, chunks: list[Chunk]) -> bool:
+        # re.split with one group: text, what is said of the next leg, text, ...
+        first, *rest = LEG.split(data if self._fresh else b"." + data)
+        texts = [first if self._fresh else first[1:], *rest[1::2]]
+        goes_on = False
+        for number, (text, said) in enumerate(zip_longest(texts, rest[::2], fillvalue=b"")):
+            if b'"open_line":true' in said and text[-2:-1] not in _LINE_ENDS:
+                text = text[:-1]
+            if number:
+                before = sum([len(chunk) for _, chunk in chunks])
+                self._reader.legs.append(self._reader.size + before)
+                chunks.append((self._now, b""))
+                self._open, self._fresh = False, True
+            inside = bool(text) and self._read_leg(text, chunks)
+            goes_on = goes_on if number else inside
+        return goes_on
+
+    def _edge(self, data: bytes) -> int:
+        """Up to where it is known what the bytes are. A line that may be ours waits for its end; the
+        last line for what follows it; and a line end, as it may be ours, see ``open_line``."""
+        end = len(data)
+        ended = data.endswith(b"\n")
+        start, line = self._last_line(data, end)
+        if line.startswith(MARK_BEGINS):
+            return end if ended else start
+        if not self._ours or not line:
+            return start if line and MARK_BEGINS.startswith(line) else end
+        if not line.startswith(HEADER) and not HEADER.startswith(line):
+            return end - (data[-1] in _ENDS)
+        if ended and not line.startswith(LAST):
+            return end
+        before = self._last_line(data, start)[1]
+        return max(0, start - (not before.startswith((MARK_BEGINS, HEADER))))
+
+    def _last_line(self, data: bytes, end: int) -> tuple[int, bytes]:
+        """Where the last line before there begins, and what it says without its end."""
+        end -= data[end - 1 : end] == b"\n"
+        end -= data[end - 1 : end] == b"\r"
+        least = max(0, end - LONGEST)
+        start = max(data.rfind(b"\n", least, end), data.rfind(b"\r", least, end)) + 1
+        inside = start == 0 and (least or not self._fresh)  # of a line that is too long to be ours
+        return start, b"." if inside else data[start:end]
+
+    def _without_last_line(self, data: bytes) -> bytes:
+        start = data.rfind(HEADER + b"{")
+        begins = self._fresh if start == 0 else data[start - 1 : start] in _LINE_ENDS
+        found = _LAST_LINE.fullmatch(data, start) if start >= 0 and begins else None
+        said = _object(found[1]) if found else None
+        if said is None:
+            return data
+        self._reader.finished = said["finished"] is True
+        open_line = said.get("open_line") is True and data[start - 2 : start - 1] not in _LINE_ENDS
+        return data[: max(0, start - open_line)]
+
+
+_ENDS = b"\r\n"  # as numbers
+_LINE_ENDS = (b"\n", b"\r")
+MARK_BEGINS, LEG_BEGINS = b": +", HEADER + b'{"leg":'
 
 
 # --- one chunk per event
 
 
-def _chunks_of_container(body: bytes, name: str, legs: list[int]) -> tuple[list[Chunk], bool, bool]:
-    chunks: list[Chunk] = []
-    timed = False
-    at = 0.0
-    for event in _events_of_container(body):
-        if event.leg:
-            legs.append(sum(len(chunk) for _, chunk in chunks))
-        if event.at is not None:
-            at, timed = event.at, True
-        if not event.fields:
-            continue
-        try:
-            chunks.append((at, _decode(event, name)))
-        except RecordingError:
-            if event.ended:
-                raise
-            return chunks, timed, True
-    return chunks, timed, False
+class _Container:
+    """Chunks in events."""
 
+    def __init__(self, reader: Reader, name: str) -> None:
+        self._reader, self._name = reader, name
+        self._held: list[bytes] = []  # of a line that has not ended
+        self._line = 2  # the header was line 1
+        self._at: float | None = None  # as the event that has begun says
+        self._now = 0.0
+        self._kind: list[bytes] = []
+        self._data: list[bytes] = []
+        self._has_fields = False
+        self._begun = 2  # the line of its first field
+        self._said: bytes | None = None  # by what may be the last line
 
-@dataclass(frozen=True, slots=True)
-class _ContainerEvent:
-    line: int
-    at: float | None
-    fields: dict[bytes, bytes]
-    ended: bool
-    leg: bool = False  # no chunk, but the beginning of the next leg
+    def read(self, data: bytes, last: bool, chunks: list[Chunk]) -> bool:
+        """The chunks whose events have ended."""
+        first, *others = data.split(b"\n")
+        self._held.append(first)
+        if others:
+            lines = [b"".join(self._held), *others]
+            self._held = [lines.pop()]
+            for line in lines:
+                self._read_line(line.removesuffix(b"\r"), chunks)
+        if last:
+            self._read_end(chunks)
+        return False
 
-
-def _events_of_container(body: bytes) -> Iterator[_ContainerEvent]:
-    fields: dict[bytes, bytes] = {}
-    at: float | None = None
-    begun = 2
-    for number, line in enumerate(body.split(b"\n"), start=2):  # the header was line 1
-        line = line.removesuffix(b"\r")
-        if mark := MARK.fullmatch(line):
-            at = float(mark[1])
-        elif _LEG_LINE.fullmatch(line):
-            yield _ContainerEvent(number, None, {}, ended=True, leg=True)
-        elif not line:
-            if fields or at is not None:
-                yield _ContainerEvent(begun, at, fields, ended=True)
-            fields, at = {}, None
-        elif not line.startswith(b":"):
-            begun = begun if fields else number
+    def _read_line(self, line: bytes, chunks: list[Chunk]) -> None:
+        number, self._line = self._line, self._line + 1
+        self._said = None
+        if not line:
+            self._end(chunks, ended=True)
+        elif line[:1] != b":":
             key, _, value = line.partition(b":")
-            value = value.removeprefix(b" ")
-            fields[key] = fields[key] + b"\n" + value if key in fields else value
-    if fields:
-        yield _ContainerEvent(begun, at, fields, ended=False)
+            if not self._has_fields:
+                self._begun, self._has_fields = number, True
+            if key in (b"data", b"event"):
+                (self._data if key == b"data" else self._kind).append(value.removeprefix(b" "))
+        elif mark := MARK.fullmatch(line):
+            self._at = float(mark[1])
+        elif _LEG_LINE.fullmatch(line):
+            self._reader.legs.append(self._reader.size)
+            chunks.append((self._now, b""))
+        elif (found := _LAST_LINE.fullmatch(line)) is not None:
+            self._said = found[1]
+
+    def _read_end(self, chunks: list[Chunk]) -> None:
+        line, before = b"".join(self._held).removesuffix(b"\r"), self._said
+        self._read_line(line, chunks)
+        text = self._said if line else before
+        said = _object(text) if text else None
+        self._reader.finished = said is not None and said["finished"] is True
+        if self._has_fields:
+            self._end(chunks, ended=False)
+
+    def _end(self, chunks: list[Chunk], *, ended: bool) -> None:
+        """The event is over; one that the input cut may be half of what it was."""
+        reader = self._reader
+        if self._at is not None:
+            self._now, self._at, reader.timed = self._at, None, True
+        if not self._has_fields:
+            return
+        kind, data = self._kind, self._data
+        self._kind, self._data, self._has_fields = [], [], False
+        try:
+            chunk = _decode(b"\n".join(kind), b"\n".join(data), self._name, self._begun)
+        except RecordingError:
+            if ended:
+                raise
+            reader.torn = True
+            return
+        if chunk:
+            reader.size += len(chunk)
+            chunks.append((self._now, chunk))
 
 
-def _decode(event: _ContainerEvent, name: str) -> bytes:
-    kind, data = event.fields.get(b"event", b""), event.fields.get(b"data", b"")
+def _decode(kind: bytes, data: bytes, name: str, line: int) -> bytes:
     try:
         if kind == b"text":
             return _text(data)
@@ -286,11 +444,11 @@ def _decode(event: _ContainerEvent, name: str) -> bytes:
             return base64.b64decode(data.replace(b"\n", b""), validate=True)
     except (ValueError, RecursionError, binascii.Error) as error:
         raise RecordingError(
-            f"{name}, line {event.line}: the data of this {kind.decode()} chunk cannot be read: "
+            f"{name}, line {line}: the data of this {kind.decode()} chunk cannot be read: "
             f"{_excerpt(data)}. A text chunk holds one JSON string, a base64 chunk plain base64."
         ) from error
     raise RecordingError(
-        f"{name}, line {event.line}: a chunk of the unknown kind {_excerpt(kind)}. "
+        f"{name}, line {line}: a chunk of the unknown kind {_excerpt(kind)}. "
         "In a container each event is `event: text` with a JSON string or `event: base64`."
     )
 
@@ -305,16 +463,21 @@ def _text(data: bytes) -> bytes:
 # --- small helpers
 
 
-def _digest(chunks: list[Chunk]) -> str:
+def digest_of(chunks: list[Chunk]) -> str:
+    """What ids are minted from where nothing else is said: a digest of the bytes."""
     digest = hashlib.sha256()
     for _, chunk in chunks:
         digest.update(chunk)
     return digest.hexdigest()
 
 
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
 def _excerpt(data: bytes) -> str:
     return "`" + shorten(clean(data.decode("utf-8", "replace")), 60) + "`"
-
-
-def _shown(path: str | os.PathLike[str]) -> str:
-    return clean(str(path))

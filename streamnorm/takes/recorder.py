@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import json
 import os
 import re
 import secrets as random_source
@@ -34,6 +35,7 @@ from ..errors import RecordingError, UsageError
 from ..framing import sniff
 from ..framing.aws import Frames, resealed
 from ..notes import WARNING, Scribe
+from ..private import private_file
 from ..providers import PROVIDERS
 from ..text.shown import clean
 from ..text.written import json_bytes, sse
@@ -95,6 +97,7 @@ class Recorder:
         self._redactor = redactor
         self._secrets = secrets
         self._legs = 1  # connections so far
+        self._timed = True  # are the times of the chunks written down?
         self._clock = clock
         self._began = clock()
         self._body: _Body | None = None
@@ -148,6 +151,25 @@ class Recorder:
             secrets=known,
             clock=clock,
         )
+
+    @classmethod
+    def copy(
+        cls, path: str | os.PathLike[str], header: dict[str, Any], *,
+        clock: Callable[[], float] | None,
+    ) -> Recorder:  # fmt: skip
+        """Make the file of a stream that was captured before, with what is known of it; ``clock`` says
+        when its bytes came, counted from 0, if anybody knows."""
+        redactor = Redactor()
+        target = os.fspath(path)
+        facts = json.loads(redactor.whole(json_bytes({**header, "container": None})))
+        del facts["container"]  # that is told by the bytes
+        provider = header.get("provider") or "auto"
+        tape = cls(
+            _create(target), target, provider=provider, facts=facts, redactor=redactor, secrets=set(),
+            clock=clock or (lambda: 0.0),
+        )  # fmt: skip
+        tape._timed = clock is not None
+        return tape
 
     def chunk(self, data: bytes) -> None:
         """Bytes that arrived now."""
@@ -285,6 +307,7 @@ class Recorder:
 
     def _begin(self, kind: str) -> None:
         body = _BODIES.get(kind, _Container)(self._redactor)
+        body.timed = self._timed
         facts = self._facts | ({"container": "chunks"} if body.CONTAINER else {})
         self._write(b": streamnorm " + json_bytes(facts) + b"\n")
         self._body = body
@@ -362,11 +385,11 @@ _CAUSES = {
 
 
 def _create(target: str) -> int:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    flags = os.O_WRONLY
     for extra in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, extra, 0)
     try:
-        return os.open(target, flags, 0o600)
+        return private_file(target, flags)
     except OSError as error:
         why = _CAUSES.get(error.errno or 0, f"{error.strerror}. Name another place")
         raise RecordingError(f"{clean(str(target))} cannot be recorded to: {why}.") from error
@@ -413,6 +436,7 @@ class _Body(Protocol):
 
     CONTAINER: bool
     redactor: Redactor
+    timed: bool
 
     def __init__(self, redactor: Redactor) -> None: ...
 
@@ -441,6 +465,7 @@ class _Events:
     """Server-sent events: the bytes themselves, with times between lines."""
 
     CONTAINER = False
+    timed = True
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -489,7 +514,7 @@ class _Events:
                 end = total
             else:
                 coming.popleft()
-            if at != marked:
+            if at != marked and self.timed:
                 begins = start and data[start - 1] == _NEWLINE
                 if (place := start if begins else self._place(data, start, end)) < end:
                     marked = at
@@ -541,6 +566,7 @@ class _Container:
     """Any other body: each chunk in an event of its own."""
 
     CONTAINER = True
+    timed = True
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -550,23 +576,24 @@ class _Container:
 
     def chunk(self, at: float, data: bytes) -> bytes:
         """One of them."""
-        return _boxed(at, self.redactor.feed(data))
+        return self.boxed(at, self.redactor.feed(data))
 
     def rest(self, at: float) -> bytes:
-        return _boxed(at, self.redactor.flush())
+        return self.boxed(at, self.redactor.flush())
 
     def comment(self, facts: dict[str, Any]) -> bytes:
         return b": streamnorm " + json_bytes(facts) + b"\n"
 
-
-def _boxed(at: float, data: bytes) -> bytes:
-    if not data:
-        return b""
-    try:
-        kind, text = b"text", json_bytes(data.decode())
-    except UnicodeDecodeError:
-        kind, text = b"base64", base64.b64encode(data)
-    return _mark(at) + b"event: " + kind + b"\ndata: " + text + b"\n\n"
+    def boxed(self, at: float, data: bytes) -> bytes:
+        """An event for clean bytes."""
+        if not data:
+            return b""
+        try:
+            kind, text = b"text", json_bytes(data.decode())
+        except UnicodeDecodeError:
+            kind, text = b"base64", base64.b64encode(data)
+        mark = _mark(at) if self.timed else b""
+        return mark + b"event: " + kind + b"\ndata: " + text + b"\n\n"
 
 
 class _Frames(_Container):
@@ -583,7 +610,7 @@ class _Frames(_Container):
         if self._frames.lost:  # not frames after all: from here on, bytes like any others
             return super().chunk(at, data)
         frames = [resealed(frame, self.redactor.whole) for frame in self._frames.feed(data)]
-        return _boxed(at, b"".join(frames)) + (self._no_frame(at) if self._frames.lost else b"")
+        return self.boxed(at, b"".join(frames)) + (self._no_frame(at) if self._frames.lost else b"")
 
     def rest(self, at: float) -> bytes:
         rest = self._no_frame(at) + super().rest(at)

@@ -73,6 +73,9 @@ _SENTENCES = {
     "cancelled": "The answer was stopped.",
 }
 INTERNAL = "internal"  # the code of what went wrong on our side
+CUT_OFF = "The answer was cut off."
+# What a page hears if the log is away, in every protocol. Those who come back hear the rest.
+UNAVAILABLE = "The answer cannot be read right now. It goes on: come back in a moment."
 
 
 def plain_error(failed: Failed) -> str:

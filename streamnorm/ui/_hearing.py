@@ -2,21 +2,25 @@
 
 Rule: a reader hears what is in the log, in order, each entry with a position to come back to. What
 cannot be given is told in the protocol: an answer whose producer died is ended for it, and so is one
-whose entries are not kept any more. Never a hole in silence.
+whose entries are not kept any more. If the log is away that is told, and where to come back: the
+position is that of the last entry. Never a hole in silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
 from contextlib import suppress
 
 from ..text.written import sse
+from ._encoder import UNAVAILABLE
 from ._protocol import ChatProtocol
-from .log.base import Entry, EventLog, Gap, Gone, ProducerLost, Reader
+from .log.base import Entry, EventLog, Gap, Gone, LogError, ProducerLost, Reader
 
 __all__ = ["Bodies", "Body", "Hearing"]
 
 KEEP_ALIVE = 15.0  # seconds of silence after which a comment is sent
+
+log_of_ui = logging.getLogger("streamnorm.ui")
 
 
 class Body:
@@ -24,6 +28,7 @@ class Body:
 
     def __init__(self, reader: Reader, first: list[Entry], protocol: ChatProtocol) -> None:
         self._reader, self._first, self._protocol = reader, first, protocol
+        self._last: list[bytes] = []  # what was written last
         self._over = False
 
     def __aiter__(self) -> Body:
@@ -37,19 +42,29 @@ class Body:
             return self._written(entries)
         try:
             page = await self._reader.page(within=KEEP_ALIVE)
-        except ProducerLost:
+        except LogError as error:
             self._over = True
-            return b"".join(map(sse, await self._lost()))
-        except (Gap, Gone):  # it read so slowly that the log has moved on: never a hole in silence
-            self._over = True
-            return b"".join(map(sse, self._protocol.lost([])))
+            return b"".join(map(sse, await self._end(error)))
         if page == []:
             raise StopAsyncIteration
         return b": still here\n\n" if page is None else self._written(page)
 
-    def _written(self, entries: Iterable[Entry]) -> bytes:
+    def _written(self, entries: list[Entry]) -> bytes:
         stream = self._reader.stream
+        self._last = [entries[-1].data]
         return b"".join([sse(e.data, id=f"{stream}.{e.seq}") for e in entries])
+
+    async def _end(self, error: LogError) -> list[bytes]:
+        """What is told instead of the rest."""
+        if isinstance(error, ProducerLost):
+            try:
+                return await self._lost()
+            except LogError as another:
+                error = another
+        if isinstance(error, Gap | Gone):  # it read so slowly that the log has moved on
+            return self._protocol.lost([])
+        log_of_ui.warning("a reader was sent away: %s", error)
+        return self._protocol.lost(self._last, UNAVAILABLE)
 
     async def _lost(self) -> list[bytes]:
         """The producer died: what it left open is closed for it, and the failure told."""
@@ -60,8 +75,6 @@ class Body:
                 told.append(entry.data)
         except ProducerLost:
             return self._protocol.lost(told)
-        except Gap:
-            return self._protocol.lost([])
         return []
 
 

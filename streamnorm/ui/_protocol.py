@@ -5,7 +5,7 @@ Rule: a protocol is a row of a table. Whoever serves a chat knows no other word 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import ag_ui, plain, vercel
@@ -21,7 +21,7 @@ class ChatProtocol:
 
     decode: Callable[..., Inbox]
     encoder: Callable[[Inbox, ErrorText], Encoder]
-    lost: Callable[[Iterable[bytes]], list[bytes]]
+    lost: Callable[..., list[bytes]]
     headers: dict[str, str]
 
 

@@ -2,7 +2,8 @@
 
 Rule: the producer belongs to nobody's connection. It runs in the background and goes on when readers
 leave, stall or never come; it ends with its events, when told to stop, or with the server, and says
-which in the stream.
+which in the stream. A log that is away is waited for: what was to be kept then is kept when it is
+back, and meanwhile no more is read ahead than fits.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from ..events import Failed
 from ._encoder import INTERNAL, Encoder, Item
 from ._pace import pump
 from .inbox import Inbox
-from .log.base import LogError, Writer
+from .log.base import LogError, LogUnavailable, Writer
 
 __all__ = ["Chat", "Loop", "Looped", "Producers"]
 
 BEAT = 1.0  # seconds between signs of life, and so until a stop from another machine is heard
+PATIENCE = 300.0  # seconds that an answer waits for a log that is away
+PAUSE = 0.5  # … between two attempts
 
 log_of_ui = logging.getLogger("streamnorm.ui")
 
@@ -144,6 +147,8 @@ class _Producer:
         self._events, self._encoder, self._within = events, encoder, within
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
         self._stopped = False
+        self._leaving = False  # is it over, with time for one more attempt and no more?
+        self._heard = False  # was anything appended since the last beat?
 
     def stop(self) -> None:
         """End the answer where it is. Reading goes on: readers hear that it was stopped."""
@@ -158,14 +163,21 @@ class _Producer:
     async def run(self) -> None:
         """All of it. Never raises: there is nobody to raise to."""
         failed: Failed | None = Failed("cancelled", "the server is stopping")
+        end: list[bytes] | None = None
+        is_told = False
         try:
             with self._scope:
                 failed = await self._tell()
+                end = self._encoder.closing(failed)
+                await self._close(end)
+                is_told = True
         finally:
-            if self._stopped:
-                failed = Failed("cancelled", "stopped")
-            with anyio.CancelScope(shield=True):
-                await self._close(failed)
+            if not is_told:
+                self._leaving = True
+                if self._stopped and end is None:
+                    failed = Failed("cancelled", "stopped")
+                with anyio.CancelScope(shield=True):
+                    await self._close(self._encoder.closing(failed) if end is None else end)
             self._ended.set()
 
     async def _tell(self) -> Failed | None:
@@ -185,18 +197,37 @@ class _Producer:
 
     async def _sink(self, items: list[Item]) -> None:
         payloads = self._encoder.payloads(*items)
-        if payloads and await self.writer.append(payloads):
+        if payloads and await self._kept(lambda: self.writer.append(payloads)):
             self.stop()
+        self._heard = True
+
+    async def _kept(self, keep: Callable[[], Awaitable[Any]]) -> Any:
+        """What is to be kept, once the log is there for it."""
+        since = anyio.current_time()
+        is_told = False
+        while True:
+            try:
+                return await keep()
+            except LogUnavailable as error:
+                if self._leaving or anyio.current_time() - since >= PATIENCE:
+                    raise
+                if not is_told:
+                    log_of_ui.warning("a chat answer waits for its log: %s", error)
+                    is_told = True
+            await anyio.sleep(PAUSE)
 
     async def _beat(self) -> None:
         while True:
             await anyio.sleep(min(BEAT, self.writer.log.lease / 3))
+            heard, self._heard = self._heard, False
+            if heard:
+                continue
             with suppress(LogError):  # the next one may get through
                 if await self.writer.beat():
                     self.stop()
 
-    async def _close(self, failed: Failed | None) -> None:
+    async def _close(self, end: list[bytes]) -> None:
         try:
-            await self.writer.close(self._encoder.closing(failed))
+            await self._kept(lambda: self.writer.close(end))
         except LogError:  # readers hear of it when the lease runs out
             log_of_ui.exception("the end of a chat answer could not be kept")

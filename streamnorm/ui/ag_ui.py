@@ -29,7 +29,9 @@ from ..text.written import (
 from ..tools import File
 from ._cited import sources_of
 from ._encoder import (
+    CUT_OFF,
     SSE_HEADERS,
+    UNAVAILABLE,
     ErrorText,
     Frame,
     Item,
@@ -382,7 +384,7 @@ def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: An
     return Encoded(events, Encoder(**options), within)
 
 
-def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+def lost(payloads: Iterable[bytes], why: str = CUT_OFF) -> list[bytes]:
     """How to end a run whose producer has died, given all payloads that it left."""
     told = Openings()
     for payload in payloads:
@@ -390,7 +392,8 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
     if told.ended:
         return []
     ends = [_end_of(event) for event in told.open.values()]
-    return [*map(safe_json, ends), safe_json({"type": "RUN_ERROR", "message": why, "code": "lost"})]
+    code = "unavailable" if why == UNAVAILABLE else "lost"
+    return [*map(safe_json, ends), safe_json({"type": "RUN_ERROR", "message": why, "code": code})]
 
 
 OPENERS: Table = {

@@ -27,6 +27,7 @@ from ..errors import StreamnormError, UsageError
 from ..events import Event, event_from_dict
 from ..text.halves import replaced
 from ..text.written import json_bytes
+from ._encoder import UNAVAILABLE
 
 __all__ = ["FollowError", "Following", "follow"]
 
@@ -117,6 +118,7 @@ class Following:
         while not self._over:
             try:
                 event = await self._next()
+                told = None if event is None else self._told(event)
             except _Cut as cut:
                 await self._pause_after(cut)
                 continue
@@ -125,7 +127,7 @@ class Following:
                 raise
             if event is None:
                 await self.aclose()
-            elif (told := self._told(event)) is not None:
+            elif told is not None:
                 self.heard += 1
                 return told
         raise StopAsyncIteration
@@ -145,12 +147,17 @@ class Following:
 
     def _told(self, event: ServerSentEvent) -> Told | None:
         """What is said of an event; None if it is an end and no more."""
-        self._failures = 0
-        self.position = event.id or self.position
+        is_kept = (
+            bool(event.id) and event.id != self.position
+        )  # in the log: an id lasts until the next
+        if is_kept:
+            self._failures, self.position = 0, event.id
         if event.data == DONE:
             self._ended = True
             return None
         payload = self._read(event.data)
+        if not is_kept and UNAVAILABLE in payload.values():
+            raise _Cut(UNAVAILABLE)
         self._ended = payload.get("kind") == "end" or payload.get("type") in LAST
         return None if payload.get("kind") == "end" else _typed(payload)
 

@@ -21,6 +21,7 @@ from ..events import (
     Failed,
     Media,
     ReasoningDelta,
+    RecorderFailed,
     TextDelta,
     ToolCall,
     ToolCallDelta,
@@ -32,7 +33,17 @@ from ..fold import Approval, CallBroken, CallWhole, Denied, Fold, Move, Said, ou
 from ..text.media import is_web
 from ..text.written import json_bytes, safe_json, safe_struct
 from ..tools import ToolResult
-from ._encoder import INTERNAL, PIECES, SSE_HEADERS, ErrorText, Item, as_item, plain_error
+from ._encoder import (
+    CUT_OFF,
+    INTERNAL,
+    PIECES,
+    SSE_HEADERS,
+    UNAVAILABLE,
+    ErrorText,
+    Item,
+    as_item,
+    plain_error,
+)
 from ._encoder import Encoder as _Encoder
 from ._pace import WITHIN, Encoded
 
@@ -143,7 +154,7 @@ def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: An
     return Encoded(events, Encoder(**options), within)
 
 
-def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+def lost(payloads: Iterable[bytes], why: str = CUT_OFF) -> list[bytes]:
     """How to end a stream whose producer has died, given all payloads that it left."""
     last = b""
     for payload in payloads:
@@ -151,10 +162,13 @@ def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> lis
     if last == safe_json(END):
         return []
     failed = Failed("truncated", why, code=INTERNAL)
+    if why == UNAVAILABLE:
+        failed = Failed("transport", why, retryable=True, code="unavailable")
     return [safe_json(event_to_dict(failed)), safe_json(END)]
 
 
 _EVENTS = frozenset(get_args(Event))
+_TOLD = _EVENTS - {RecorderFailed}  # which names a file of the server's
 
 
 def _with_calls(items: list[Any], moves: Iterable[Move]) -> Iterable[Any]:
@@ -202,7 +216,7 @@ def _as_plain(item: Any) -> dict[str, Any] | None:
         return _of_call("denied", item, reason=item.reason)
     if isinstance(item, Said):
         return {"kind": "said", "text": item.text, "to": item.to}
-    return event_to_dict(item) if type(item) in _EVENTS else None
+    return event_to_dict(item) if type(item) in _TOLD else None
 
 
 def _of_call(kind: str, item: Any, **fields: Any) -> dict[str, Any]:

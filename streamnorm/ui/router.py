@@ -178,8 +178,8 @@ class _Desk:
             return _Refused(410, "gap", message, **more).response()
         except Gone:
             return _Refused(*_GONE).response()
-        except LogError:
-            log_of_ui.exception("the event log cannot be used")
+        except LogError as error:
+            log_of_ui.warning("the event log cannot be used: %s", error)
             return _Refused(503, "unavailable", "try again in a moment").response()
 
     async def _who(self, request: Request) -> str:

@@ -19,6 +19,7 @@ from ..events import Failed, Finish, ToolCall
 from ..text.written import HOLE, form, phrase, phrased, safe_json, safe_text
 from ._cited import sources_of
 from ._encoder import (
+    CUT_OFF,
     SSE_HEADERS,
     ErrorText,
     Frame,
@@ -261,7 +262,7 @@ def encode(events: AsyncIterable[Item], *, within: float = WITHIN, **options: An
     return Encoded(events, Encoder(**options), within)
 
 
-def lost(payloads: Iterable[bytes], why: str = "The answer was cut off.") -> list[bytes]:
+def lost(payloads: Iterable[bytes], why: str = CUT_OFF) -> list[bytes]:
     """How to end a stream whose producer has died, given all payloads that it left."""
     told = Openings()
     for payload in payloads:

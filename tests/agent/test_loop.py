@@ -153,7 +153,7 @@ async def test_a_time_limit_of_the_handlers_own_is_its_own_error():
         raise TimeoutError
 
     run, events = await ran(ToolLoop(Model(script(call("ask")), script(say("ok"))), [ask]))
-    assert outputs(run) == ["TimeoutError: "]
+    assert outputs(run) == ["TimeoutError: a time limit of the tool's own"]
     assert [event.outcome for event in events if event.kind == "tool_ended"] == ["error"]
 
 
@@ -175,6 +175,9 @@ async def test_a_handler_that_would_end_the_program_is_an_error():
     assert [r.is_error for t in run.conversation.turns for r in t.results] == [True, True, False]
 
 
+WAITED = "CancelledError: what the tool waited for was cancelled"
+
+
 @pytest.mark.parametrize("persist", ["run", "call"])
 def test_a_task_that_a_handler_waits_for_and_somebody_cancelled_is_an_error(persist):
     async def waits() -> None:
@@ -191,7 +194,7 @@ def test_a_task_that_a_handler_waits_for_and_somebody_cancelled_is_an_error(pers
         model = Model(script(call("waits"), call("ends_itself")), script(say("ok")))
         loop = ToolLoop(model, [waits, ends_itself], history=history, persist=persist)
         run, _ = await ran(loop, conversation="c")
-        assert (run.outcome, outputs(run)) == ("finished", ["CancelledError: ", UNAVAILABLE])
+        assert (run.outcome, outputs(run)) == ("finished", [WAITED, UNAVAILABLE])
         assert [call.state for call in (await history.load("c")).calls] == ["answered"] * 2
 
     anyio.run(main)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from streamnorm.captures import read_take
 from streamnorm.cli import main
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import read_take
 from streamnorm.takes.recorder import Recorder
 from streamnorm.testing import call, cut, error, missing_id, say, script, usage
 from tests.conftest import CALLING
@@ -296,7 +296,7 @@ def take_path(take) -> str:
     return str(Path(take.__closure__[0].cell_contents) / "take.sse")
 
 
-@pytest.mark.parametrize("data", [b"", b": streamnorm {}\n", b": streamnorm {}\n: +0.5\n"])
+@pytest.mark.parametrize("data", [b": streamnorm {}\n", b": streamnorm {}\n: +0.5\n"])
 def test_inspect_of_nothing_is_a_failed_stream_and_no_error(tmp_path, capsys, data):
     file = tmp_path / "a.sse"
     file.write_bytes(data)

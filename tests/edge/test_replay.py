@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from streamnorm.captures import read_take
 from streamnorm.edge.replay import replay
 from streamnorm.errors import RecordingError, UsageError
 from streamnorm.events import Event
-from streamnorm.takes.format import read_take
 from tests.conftest import RECORDINGS, Chat, over_takes, run
 
 CALLS = RECORDINGS / "anthropic" / "parallel_calls.sse"

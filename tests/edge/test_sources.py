@@ -17,6 +17,7 @@ import httpx
 import httpx_sse
 import pytest
 
+from streamnorm.captures import read_take
 from streamnorm.edge.connect import connect
 from streamnorm.edge.sources import as_item, is_transport, source_of
 from streamnorm.edge.stream import normalize
@@ -24,7 +25,7 @@ from streamnorm.errors import UsageError
 from streamnorm.events import Event
 from streamnorm.framing.sse import SSE, read
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import Take, read_take
+from streamnorm.takes.format import Take
 from tests.conftest import RECORDINGS, Chat, run, some, take_id, take_paths
 from tests.edge.servers import Answer, Provider, Request
 

@@ -1004,7 +1004,7 @@ async def test_payloads_are_recorded_too(tmp_path):
 
 @pytest.mark.parametrize("how", ["read to its end", "broken off"])
 async def test_a_take_says_whether_it_is_finished(tmp_path, how):
-    from streamnorm.takes.format import read_take
+    from streamnorm.captures import read_take
 
     path = tmp_path / "a.sse"
     async with chat(Tap([Chat.text("a"), WHOLE]), record=path) as stream:

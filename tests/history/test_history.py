@@ -649,6 +649,27 @@ async def test_a_file_that_somebody_keeps_locked_has_a_name(filled):
     db.close()
 
 
+async def test_a_commit_that_reads_first_keeps_others_from_writing_in_between(filled):
+    """A transaction that reads and then writes would fail at once if somebody wrote in between."""
+    others: list[Exception] = []
+
+    async def commit_too() -> None:
+        async with SQLiteHistory(filled, busy=0.05) as other:
+            with suppress(StoreUnavailable):
+                await other.commit("c", "other", 0, [user()])
+                others.append(AssertionError("it was let in"))
+
+    class Slow(SQLiteHistory):
+        def at(self, moment: str) -> None:
+            if moment == "begun":  # it has read how many turns there are
+                anyio.run(commit_too)
+
+    async with Slow(filled, busy=0.05) as history:
+        await history.commit("c", "mine", 0, [user()])
+        assert others == []
+        assert len((await history.load("c")).turns) == 201
+
+
 async def test_every_error_of_a_history_is_one(filled):
     names = [CommitConflict, ConversationMoved, ForeignResult, NotStorable, StoreCorrupt, StoreFull,
              StoreReadOnly, StoreUnavailable, UnknownConversation, WrongVersion]  # fmt: skip

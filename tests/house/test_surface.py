@@ -20,6 +20,7 @@ DOORS = [
     "streamnorm.sessions",
     "streamnorm.ui",
     "streamnorm.testing",
+    "streamnorm.report",
 ]  # where users import from
 LIBRARY = [p for p in (ROOT / "streamnorm").rglob("*.py") if p.parent.name not in ("cli", "page")]
 DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -27,7 +28,7 @@ DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 EVENTS = {
     "Media",
     "BrokenToolCall", "Citation", "Event", "Failed", "Finish", "Provenance", "ProviderToolResult",
-    "ReasoningDelta", "StreamStart", "TextDelta", "ToolCall", "ToolCallDelta", "ToolCallStart",
+    "ReasoningDelta", "RecorderFailed", "StreamStart", "TextDelta", "ToolCall", "ToolCallDelta", "ToolCallStart",
     "ToolEnded", "ToolProgress", "ToolStarted", "Unrecognized", "Usage", "event_from_dict",
     "event_to_dict", "event_to_json",
 }  # fmt: skip
@@ -38,7 +39,7 @@ ERRORS = {
 PIPE = {"Limits", "NOTES", "Normalizer", "PROVIDERS", "Passage"}
 EDGE = {
     "ConsumerTooSlow", "PartialArgs", "Preview", "Recorder", "Stream", "Take", "Telemetry", "connect",
-    "normalize", "observe", "read_take", "replay", "transport",
+    "normalize", "observe", "read_take", "redact_logs", "replay", "transport",
 }  # fmt: skip
 KEPT = {
     "Approval", "Artifact",

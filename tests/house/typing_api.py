@@ -20,6 +20,7 @@ from streamnorm import (
     Provenance,
     ProviderToolResult,
     ReasoningDelta,
+    RecorderFailed,
     Request,
     StreamStart,
     TextDelta,
@@ -38,8 +39,9 @@ from streamnorm import (
     provider,
     read_request,
 )
+from streamnorm.captures import read_take
 from streamnorm.errors import ProviderError, StreamnormError, WireError
-from streamnorm.takes.format import Take, read_take
+from streamnorm.takes.format import Take
 
 
 def no_async_at_all(chunks: Iterable[bytes]) -> list[Event]:
@@ -91,6 +93,8 @@ def every_kind_is_handled(event: Event) -> str:
         case Failed(reason=reason, retryable=retryable):
             assert_type(retryable, bool)
             return reason
+        case RecorderFailed(path=path, error=error):
+            return path + error
         case Unrecognized(wire_kind=kind):
             return kind
         case _:

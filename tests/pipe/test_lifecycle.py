@@ -17,12 +17,12 @@ import anyio
 import httpx
 import pytest
 
+from streamnorm.captures import read_take
 from streamnorm.edge.connect import connect
 from streamnorm.edge.replay import replay
 from streamnorm.edge.stream import Stream, normalize
 from streamnorm.errors import ProviderError
 from streamnorm.events import Event
-from streamnorm.takes.format import read_take
 from tests.conftest import ROOT, Chat, run, take_paths
 from tests.edge.servers import Answer, Provider, Request
 

@@ -23,13 +23,13 @@ from streamnorm import (
     repair,
     to_messages,
 )
+from streamnorm.captures import read_take
 from streamnorm.cli import main
 from streamnorm.edge.refusals import refusal
 from streamnorm.edge.sources import Facts
 from streamnorm.errors import UnknownProvider
 from streamnorm.providers import PROVIDERS
 from streamnorm.providers.detect import by_address
-from streamnorm.takes.format import read_take
 from streamnorm.testing import call, error, say, script
 from tests.conftest import calls_of, text_of
 from tests.providers.acme import FILES, installed

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from streamnorm import Conversation, Normalizer, ToolResult, from_messages, normalize, provider
+from streamnorm.captures import read_take
 from streamnorm.events import BrokenToolCall, Failed, Finish, ProviderToolResult, ToolCall, Usage
-from streamnorm.takes.format import read_take
 from tests.conftest import RECORDINGS, load, run
 
 HERE = "mistral_conversations"

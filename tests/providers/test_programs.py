@@ -28,7 +28,7 @@ over_sessions = pytest.mark.parametrize(
 
 
 def lines(name: str) -> list[bytes]:
-    from streamnorm.takes.format import read_take
+    from streamnorm.captures import read_take
 
     return read_take(RECORDINGS / f"{name}.sse").wire.splitlines()
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from streamnorm import NOTES, Normalizer, event_to_dict
+from streamnorm.captures import read_take
 from streamnorm.events import Event
-from streamnorm.takes.format import read_take
 from tests.conftest import RECORDINGS, ROOT, broken_of, calls_of, noted, text_of, traced
 from tests.providers.quirks import QUIRKS, Case, Quirk
 

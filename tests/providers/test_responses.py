@@ -7,7 +7,7 @@ import re
 import pytest
 
 from streamnorm import Normalizer
-from streamnorm.takes.format import read_take
+from streamnorm.captures import read_take
 from tests.conftest import RECORDINGS
 
 SAID = re.compile(rb'"(?:delta|arguments)": ?"((?:[^"\\]|\\.)+)"')

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from streamnorm import Normalizer, event_to_json
+from streamnorm.captures import read_take
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import read_take
 from tests.conftest import RECORDINGS, assert_well_formed, piped
 
 OTHERS = (b"null", b"[]", b'{"k":1}', b"5", b'"text"', b"true", b"[[]]", b"-1.5", b'[{"type":[]}]')

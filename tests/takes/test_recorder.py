@@ -25,10 +25,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnorm import Normalizer
+from streamnorm.captures import read_take
 from streamnorm.errors import RecordingError, UsageError
 from streamnorm.framing.aws import write_frame
 from streamnorm.framing.sse import SSE, read
-from streamnorm.takes.format import parse_take, read_take
+from streamnorm.takes.format import parse_take
 from streamnorm.takes.recorder import MOST, Recorder
 from streamnorm.takes.writer import WRITER, Writer
 from streamnorm.testing import call, say, script, think

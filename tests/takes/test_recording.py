@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnorm.captures import read_take
 from streamnorm.errors import RecordingError
-from streamnorm.takes.format import parse_take, read_take
+from streamnorm.takes.format import parse_take
 
 TAKE = b"""\
 : streamnorm {"provider":"anthropic","seed":"msg_01","captured":"2026-11-15"}

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnorm import Normalizer
+from streamnorm.captures import read_take
 from streamnorm.errors import UnknownProvider, UsageError
 from streamnorm.events import BrokenToolCall, ToolCall
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import read_take
 from streamnorm.takes.recorder import Recorder
 from streamnorm.testing import (
     bad_json,

@@ -7,9 +7,7 @@ tests of a restart start their own. Without them those tests are left out.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -33,11 +31,10 @@ from streamnorm.ui.log import (
     ProducerLost,
     SQLiteLog,
 )
+from tests.ui.redis_server import RedisServer, needs_server
 
 REDIS = os.environ.get("STREAMNORM_REDIS", "")
-SERVER = shutil.which("redis-server")
 needs_redis = pytest.mark.skipif(not REDIS, reason="STREAMNORM_REDIS names no Redis")
-needs_server = pytest.mark.skipif(SERVER is None, reason="redis-server is not installed")
 ODD = [b"", b"\0\xff", "\u2028 é".encode(), b"x" * 70_000]
 
 
@@ -494,28 +491,6 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 # --- a Redis of our own ---------------------------------------------------------------------------
 
 
-class RedisServer:
-    """A private server that can be killed and started again."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._command = [
-            str(SERVER), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder),
-            "--save", "", "--logfile", str(folder / "log"), *options,
-        ]  # fmt: skip
-        self.process = subprocess.Popen(self._command)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self._command)
-
-
 @pytest.fixture
 def durable(tmp_path: Path) -> Iterator[RedisServer]:
     server = RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "always")
@@ -535,7 +510,7 @@ async def test_a_restarted_redis_loses_nothing(durable: RedisServer) -> None:
     from streamnorm.ui.log import RedisLog
 
     heard: list[bytes] = []
-    async with RedisLog(durable.url, lease=60, poll=0.05) as log:
+    async with RedisLog(durable.url, lease=60, poll=0.05, patience=60) as log:
         writer = await log.create(owner="ann")
 
         async def follow() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnorm import Normalizer, ToolResult
+from streamnorm.captures import read_take
 from streamnorm.errors import UsageError
 from streamnorm.events import (
     BrokenToolCall,
@@ -20,7 +21,6 @@ from streamnorm.events import (
     ToolCallStart,
     event_to_json,
 )
-from streamnorm.takes.format import read_take
 from streamnorm.testing import call, script
 from streamnorm.ui.preview import PartialArgs, PartialList, Preview
 from tests.conftest import over_takes

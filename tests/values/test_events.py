@@ -34,6 +34,7 @@ CONTRACT = {
     "usage": "input, output, cached_input, cache_write, reasoning, raw",
     "finish": "reason, raw_reason",
     "failed": "reason, error, retryable",
+    "recorder_failed": "path, error",
     "unrecognized": "wire_kind, payload",
 }
 CLASSES = {c.kind: c for c in typing.get_args(e.Event)}
@@ -62,6 +63,7 @@ ONE_OF_EACH = [
     e.Usage(1, 2, 3, 4, 5, {"input_tokens": 1}),
     e.Finish("tool_calls", "tool_use", {"container": {"id": "c"}}),
     e.Failed("limit", "too much", False, "event"),
+    e.RecorderFailed("takes/a.sse", "OSError: No space left on device"),
     e.Unrecognized("odd", {"type": "odd", "n": 1.5}),
 ]
 
@@ -179,3 +181,12 @@ def test_every_event_of_every_take_survives(path):
         assert event_from_dict(json.loads(line)) == event
         assert pickle.loads(pickle.dumps(event)) == event
         line.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [("get_weather", True), ("fs.read:2-b", True), ("a" * 128, True), ("a" * 129, False), ("", False),
+     ("\x1b[31mred", False), ("two words", False), ("line\n", False), ("wéather", False), ("a/b", False)],
+)  # fmt: skip
+def test_a_name_that_no_tool_should_have_is_said_to_be_none(name: str, valid: bool):
+    assert e.ToolCall(0, "call_1", name, {}, "{}").name_valid is valid

@@ -8,6 +8,9 @@ or is unknown, ``Gone`` if the stream is, ``ProducerLost`` if its producer died 
 A stream belongs to an owner, and its id cannot be guessed (256 bits). For somebody else it is gone.
 A producer holds a lease and renews it; when it runs out, nobody waits any longer. Appending the same
 number again changes nothing, so an append whose answer was lost can be repeated.
+
+Readers that wait cost nothing: whoever appends rings them, and one look every ``poll`` seconds, for
+all streams that are read here, finds what nobody rang for. It also finds that the engine is away.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from typing import Literal, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 import anyio
 
+from ...edge.runtime import spawn
 from ...errors import StreamnormError, UsageError
 
 __all__ = [
@@ -35,13 +40,16 @@ __all__ = [
     "Page",
     "ProducerLost",
     "Reader",
+    "View",
     "Writer",
+    "is_writable",
 ]
 
 LEASE = 15.0  # seconds after which a producer that says nothing is taken for dead
 KEEP_FOR = 900.0  # seconds that a stream is kept after its last append
 PAGE = 512  # entries that a reader takes at once
 LONGEST = 512  # characters of an owner's or a chat's name
+MOST = 2**53  # no stream has a number like that
 
 State: TypeAlias = Literal["open", "done"]
 
@@ -109,23 +117,72 @@ class Page(NamedTuple):
     alive: bool
 
 
+View: TypeAlias = tuple[int, State, bool]  # of a stream: its last number, its state, is it alive?
+
+
 class Bell:
     """Rung once. A log knows it weakly: it is there while somebody waits for it."""
 
     def __init__(self) -> None:
         self.event = anyio.Event()
+        self.seen: View | None = None  # what those who wait know of the stream
+        self.error: LogError | None = None  # why it was rung, if there are no news
+        self.looks: dict[tuple[str, int], _Look] = {}  # that are under way: for whom, from where
 
     async def wait(self, within: float) -> None:
         with anyio.move_on_after(within):
             await self.event.wait()
+        if self.error is not None:
+            raise self.error.with_traceback(None)
 
 
-class _Shared:
+class _Look:
     """A look that is under way, and what it shows."""
 
     def __init__(self) -> None:
         self.done = anyio.Event()
         self.page: Page | None = None
+        self.error: LogError | None = None
+
+
+class _Lookout:
+    """Looks every now and then for all who wait for a log's streams, and rings where something is new."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
+        self.runs = spawn(self._run)
+
+    async def aclose(self) -> None:
+        """Nobody looks any more."""
+        self._scope.cancel()
+        if self.runs:
+            await self._ended.wait()
+
+    async def _run(self) -> None:
+        try:
+            with self._scope:
+                while self._log._bells:
+                    await anyio.sleep(self._log._pause)
+                    await self._look()
+        finally:
+            self.runs = False
+            self._ended.set()
+
+    async def _look(self) -> None:
+        bells = {s: bell for s, bell in self._log._bells.items() if bell.seen is not None}
+        if not bells:
+            return
+        try:
+            views = await self._log._views(list(bells))
+        except LogError as error:  # told to all, or each of them would find out for himself
+            for stream, bell in bells.items():
+                self._log._ring(stream, bell, error)
+        else:
+            for stream, bell in bells.items():
+                if views.get(stream) != bell.seen:
+                    self._log._ring(stream, bell)
 
 
 class EventLog(ABC):
@@ -146,7 +203,7 @@ class EventLog(ABC):
 
     def __init__(self) -> None:
         self._bells: WeakValueDictionary[str, Bell] = WeakValueDictionary()
-        self._looks: dict[tuple[str, str, int], _Shared] = {}
+        self._lookout: _Lookout | None = None
 
     async def create(self, *, owner: str, chat: str | None = None) -> Writer:
         """A new stream. A chat has one at a time: ``Busy`` if another is still told."""
@@ -162,7 +219,7 @@ class EventLog(ABC):
         streams = await self.streams(owner=owner, chat=chat)
         with suppress(Gone, IndexError):
             page = await self._look(streams[-1], owner, 0, 0)
-            return streams[-1] if page.state == "open" and page.alive else None
+            return streams[-1] if page.state == "open" and self._lives(page) else None
         return None
 
     @abstractmethod
@@ -179,7 +236,10 @@ class EventLog(ABC):
 
     async def aclose(self) -> None:
         """Close what the log holds open."""
-        return
+        if self._lookout is not None:
+            await self._lookout.aclose()
+        for stream in list(self._bells):
+            self._ring(stream)
 
     async def __aenter__(self) -> EventLog:
         return self
@@ -203,21 +263,43 @@ class EventLog(ABC):
     async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
         """Entries after ``after``, at most ``limit``, or ``Gone``."""
 
-    async def _glance(self, stream: str, owner: str, after: int) -> Page:
+    @abstractmethod
+    async def _views(self, streams: Sequence[str]) -> dict[str, View]:
+        """What there is of these streams, without those that are gone. One request for all of them."""
+
+    # --- of all -----------------------------------------------------------------------------------
+
+    def _lives(self, page: Page) -> bool:
+        """Is there a producer, as far as the engine knows?"""
+        return page.alive
+
+    async def _glance(self, stream: str, owner: str, after: int, bell: Bell) -> Page:
         """As ``_look``; those who stand at one place look once for all of them."""
-        key = stream, owner, after
-        while (look := self._looks.get(key)) is not None:
+        if not is_writable(stream, owner):
+            raise Gone
+        key = owner, after
+        while (
+            look := bell.looks.get(key)
+        ) is not None:  # begun since the bell hangs there: new enough
             await look.done.wait()
-            # Only news count: an empty look may have begun before the append that we were rung for.
-            if look.page is not None and (look.page.entries or look.page.state == "done"):
+            if look.error is not None:
+                raise look.error.with_traceback(None)
+            if look.page is not None:
                 return look.page
-        look = self._looks[key] = _Shared()
+        look = bell.looks[key] = _Look()
         try:
             look.page = await self._look(stream, owner, after, PAGE)
             return look.page
+        except LogError as error:
+            look.error = error
+            raise
         finally:
-            del self._looks[key]
+            del bell.looks[key]
             look.done.set()
+
+    @property
+    def _pause(self) -> float:
+        return min(self.poll, self.lease / 3)
 
     def _bell(self, stream: str) -> Bell:
         """What is rung at the next append; taken before a look, so that none is missed."""
@@ -226,18 +308,36 @@ class EventLog(ABC):
             bell = self._bells[stream] = Bell()
         return bell
 
-    def _ring(self, stream: str) -> None:
-        if (bell := self._bells.pop(stream, None)) is not None:
+    def _ring(self, stream: str, only: Bell | None = None, error: LogError | None = None) -> None:
+        """There is something new, or nothing to be had."""
+        bell = self._bells.get(stream)
+        if bell is not None and only in (None, bell):
+            del self._bells[stream]
+            bell.error = error
             bell.event.set()
+
+    async def _wait(self, bell: Bell, page: Page, within: float) -> None:
+        """Until there is something that this page does not show."""
+        if bell.seen is None:
+            bell.seen = page.last, page.state, page.alive
+        if self._lookout is None or not self._lookout.runs:
+            self._lookout = _Lookout(self)
+        # A producer may be believed to live for a while, though the engine knows of none.
+        await bell.wait(within if page.alive else min(within, self._pause))
 
 
 class Writer:
-    """The producer's side of one stream. ``append`` returns True once somebody asked to stop."""
+    """The producer's side of one stream. ``append`` returns True once somebody asked to stop.
+
+    If it raises ``LogUnavailable``, nobody knows whether the payloads were kept. They are not
+    forgotten: append them once more, or go on, and they come before what is appended next, once.
+    """
 
     def __init__(self, log: EventLog, stream: str, last: int = 0) -> None:
         self.log = log
         self.stream = stream
         self.last = last
+        self._unsure: list[bytes] = []  # what follows the last one, and may be kept already
         self._turn = anyio.Lock()
         self._closed = False
 
@@ -258,12 +358,24 @@ class Writer:
     async def _add(self, payloads: Sequence[bytes], state: State) -> bool:
         if self._closed:
             raise UsageError("this stream is closed; nothing can be appended")
+        for payload in payloads:
+            if not isinstance(payload, bytes):
+                raise UsageError(f"payloads are bytes, not {type(payload).__name__}")
         # Shielded: a producer that is stopped in the middle must know what was kept.
         async with self._turn:
+            batch = self._behind_unsure(payloads) if payloads or state == "done" else []
             with anyio.CancelScope(shield=True):
-                asked = await self.log._append(self.stream, self.last + 1, payloads, state)
-                self.last += len(payloads)
+                asked = await self.log._append(self.stream, self.last + 1, batch, state)
+            if batch:
+                self.last += len(batch)
+                self._unsure = []
         return asked
+
+    def _behind_unsure(self, payloads: Sequence[bytes]) -> list[bytes]:
+        """What is to be appended: the same numbers get the same payloads."""
+        again = list(payloads[: len(self._unsure)]) == self._unsure
+        self._unsure = [*(() if again else self._unsure), *payloads]
+        return self._unsure
 
 
 class Reader:
@@ -274,7 +386,7 @@ class Reader:
 
     def __init__(self, log: EventLog, stream: str, owner: str, after: int) -> None:
         self.log, self.stream, self.owner = log, stream, owner
-        self.after = after
+        self.after = min(after, MOST)
         self._rest: list[Entry] = []
         self.over = False
 
@@ -293,19 +405,20 @@ class Reader:
         until = None if within is None else anyio.current_time() + within
         while not self.over:
             bell = self.log._bell(self.stream)
-            page = await self.log._glance(self.stream, self.owner, self.after)
+            page = await self.log._glance(self.stream, self.owner, self.after, bell)
             entries = self._fitting(page)
             if entries:
                 self.after = entries[-1].seq
                 return entries
             if page.state == "done":
                 self.over = True
-            elif not page.alive:
+            elif not self.log._lives(page):
                 raise ProducerLost
-            elif until is not None and anyio.current_time() >= until:
-                return None
             else:
-                await bell.wait(self._patience(until))
+                left = inf if until is None else until - anyio.current_time()
+                if left <= 0:
+                    return None
+                await self.log._wait(bell, page, left)
         return []
 
     def _fitting(self, page: Page) -> list[Entry]:
@@ -318,11 +431,15 @@ class Reader:
             raise Gap(page.first)
         return entries
 
-    def _patience(self, until: float | None) -> float:
-        poll = min(self.log.poll, self.log.lease / 3)
-        return poll if until is None else max(0.0, min(poll, until - anyio.current_time()))
-
 
 def _named(name: str, what: str) -> None:
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
-        raise UsageError(f"the {what} is a text of 1 to {LONGEST} characters")
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST or not is_writable(name):
+        raise UsageError(f"the {what} is a text of 1 to {LONGEST} characters, none of them half")
+
+
+def is_writable(*names: str) -> bool:
+    """Half of a surrogate pair can be written nowhere, so nothing has such a name."""
+    try:
+        return all(name.encode() is not None for name in names)
+    except UnicodeEncodeError:
+        return False

@@ -11,7 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from .base import KEEP_FOR, LEASE, PAGE, Busy, Conflict, Entry, EventLog, Gone, Page, State
+from .base import (
+    KEEP_FOR,
+    LEASE,
+    PAGE,
+    Bell,
+    Busy,
+    Conflict,
+    Entry,
+    EventLog,
+    Gone,
+    Page,
+    State,
+    View,
+)
 
 __all__ = ["MemoryLog"]
 
@@ -88,7 +101,8 @@ class MemoryLog(EventLog):
         if self._keep is not None and (extra := len(kept.entries) - self._keep) > 0:
             del kept.entries[:extra]
             kept.first += extra
-        self._ring(stream)
+        if payloads or state == "done":
+            self._ring(stream)
         return kept.stopped
 
     def _check(self, kept: _Stream, seq: int, data: bytes) -> None:
@@ -106,8 +120,14 @@ class MemoryLog(EventLog):
         entries = kept.entries[at : at + limit]
         return Page(entries, kept.first, kept.last, kept.state, self._is_alive(kept))
 
-    async def _glance(self, stream: str, owner: str, after: int) -> Page:
+    async def _glance(self, stream: str, owner: str, after: int, bell: Bell) -> Page:
         return await self._look(stream, owner, after, PAGE)  # so cheap that nobody need share it
+
+    async def _views(self, streams: Sequence[str]) -> dict[str, View]:
+        kept = {s: self._streams[s] for s in streams if s in self._streams}
+        return {
+            s: (k.last, k.state, self._is_alive(k)) for s, k in kept.items() if not self._is_old(k)
+        }
 
     def _owned(self, stream: str, owner: str) -> _Stream:
         kept = self._streams.get(stream)

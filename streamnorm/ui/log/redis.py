@@ -2,17 +2,22 @@
 
 Rule: the number of an entry is its id in the stream (``7-0``), so that the engine itself refuses it
 twice, and a hole is seen. Each change is one script, atomic. A lease is a key that expires by the
-server's own clock. Readers are rung through pub/sub, on one connection per process, and look every
-``poll`` seconds anyway: a ring that gets lost delays and never loses.
+server's own clock. Readers are rung through pub/sub, on one connection per process, and one look every
+``poll`` seconds finds what nobody rang for: a ring that gets lost delays and never loses.
+
+Nothing waits for Redis longer than ``patience``, its retries included. A Redis that was away has
+forgotten no stream, but leases ran out meanwhile: for a moment nobody is taken for dead.
 
 A Redis that loses acknowledged entries when it dies (no append-only file), or throws keys away when
-memory is short, is refused unless ``allow_loss=True``.
+memory is short, is refused unless ``allow_loss=True``. So are a cluster, as one change is of several
+keys, and a Sentinel, as what follows a failover may not have what was acknowledged before it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -29,9 +34,12 @@ from .base import (
     Entry,
     EventLog,
     Gone,
+    LogError,
     LogUnavailable,
     Page,
     State,
+    View,
+    is_writable,
 )
 
 with suppress(ImportError):  # an extra, asked for when a log is made
@@ -39,12 +47,17 @@ with suppress(ImportError):  # an extra, asked for when a log is made
     from redis.asyncio.retry import Retry
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import ConnectionError as RedisConnectionError
-    from redis.exceptions import RedisError, ResponseError, TimeoutError
+    from redis.exceptions import NoScriptError, RedisError, ResponseError, TimeoutError
 
 __all__ = ["RedisLog"]
 
-RETRIES, LONGEST_PAUSE = 40, 0.5  # a restart of the server is waited out: some twenty seconds
-CONNECTIONS = 32
+PATIENCE = 1.5  # seconds for one request: whoever asks for a new chat is told within two
+RETRIES, LONGEST_PAUSE = 1000, 0.25  # as often as there is time
+BACK = 5.0  # seconds after the last failure in which producers may not have said yet that they live
+CARRIERS, MOST = (
+    3,
+    256,
+)  # connections that carry requests, and requests that one of them carries at once
 TOO_OLD = (6, 2)
 
 # KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
@@ -91,7 +104,7 @@ if tonumber(ARGV[5]) > 0 then redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[5]) en
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
 redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
-redis.call('PUBLISH', ARGV[6], 1)
+if #ARGV > 6 or ARGV[2] ~= 'open' then redis.call('PUBLISH', ARGV[6], 1) end
 return redis.call('HEXISTS', KEYS[2], 'stopped')
 """
 
@@ -107,6 +120,16 @@ end
 return {entries, first[1] and first[1][1] or '', meta[2], meta[3], redis.call('EXISTS', KEYS[3])}
 """
 
+# KEYS: meta, lease of each stream
+VIEWS = """
+local views = {}
+for i = 1, #KEYS, 2 do
+  local meta = redis.call('HMGET', KEYS[i], 'last', 'state')
+  views[#views + 1] = {meta[1], meta[2], redis.call('EXISTS', KEYS[i + 1])}
+end
+return views
+"""
+
 # KEYS: meta   ARGV: owner, bell
 STOP = """
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return redis.error_reply('GONE') end
@@ -116,6 +139,9 @@ return 1
 """
 
 
+SCRIPTS = {s: hashlib.sha1(s.encode()).hexdigest() for s in (CREATE, APPEND, LOOK, VIEWS, STOP)}
+
+
 class RedisLog(EventLog):
     """An ``EventLog`` in Redis 6.2 or later, with the append-only file on.
 
@@ -123,7 +149,8 @@ class RedisLog(EventLog):
 
         async with RedisLog("redis://10.0.0.5:6379/0") as log: ...
 
-    ``prefix`` keeps several applications apart in one database.
+    ``prefix`` keeps several applications apart in one database. ``patience`` is how many seconds a
+    Redis that is away is waited for, each time: then it is ``LogUnavailable``.
     """
 
     def __init__(
@@ -136,49 +163,49 @@ class RedisLog(EventLog):
         poll: float = 1.0,
         prefix: str = "streamnorm",
         allow_loss: bool = False,
+        patience: float = PATIENCE,
     ) -> None:
         super().__init__()
         self.lease, self.poll = lease, poll
+        self._back = 0.0  # until when it counts as having been away
         self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
         self._allow_loss = allow_loss
         needs("redis", "RedisLog", extra="redis")
-        retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
-        # A pool that lets one wait for a connection: many streams share a few.
+        # Before 7.2 redis-py does not count a refused connection among them by itself.
+        errors: Any = RedisConnectionError, TimeoutError, OSError
+        retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES, errors)
         pool: Any = BlockingConnectionPool.from_url(
-            url, max_connections=CONNECTIONS, timeout=None,
+            url, max_connections=CARRIERS + 1, timeout=None,  # one for the ears
             retry=retry, retry_on_error=[RedisConnectionError, TimeoutError],
         )  # fmt: skip
         self._redis: Any = Redis.from_pool(pool)
-        scripts = (CREATE, APPEND, LOOK, STOP)
-        self._scripts = {script: self._redis.register_script(script) for script in scripts}
+        self._carriers = _Carriers(self._redis, patience, self._check, self._missed)
+        self._ask = self._carriers.ask
         self._checked = False
-        self._check_turn: anyio.Lock | None = None
-        self._ears = _Ears(self._redis, prefix, self._ring)
+        self._ears = _Ears(self._redis, prefix, self._ring, self._missed)
 
     async def aclose(self) -> None:
+        await super().aclose()
         await self._ears.aclose()
         await self._redis.aclose()
 
     async def check(self) -> None:
         """Refuse a Redis that would lose what it acknowledged; done before the first use."""
-        if self._checked:
-            return
-        if self._check_turn is None:
-            self._check_turn = anyio.Lock()
-        async with self._check_turn:
-            if not self._checked:
-                await self._check()
-                self._checked = True
+        await self._ask("PING")
 
     async def _check(self) -> None:
-        info = await self._ask(self._redis.info)
-        version = tuple(int(n) for n in str(info["redis_version"]).split(".")[:2])
-        if version < TOO_OLD:
-            raise LogUnavailable("this Redis is older than 6.2")
+        if self._checked:
+            return
+        info = await self._redis.info()
+        if (why := _unfit(info)) is not None:
+            raise LogUnavailable(why)
         if not self._allow_loss and (why := _losses(info)):
             raise LogUnavailable(f"{why}, or pass allow_loss=True to accept that streams get lost")
+        self._checked = True
 
     async def stop(self, stream: str, *, owner: str) -> None:
+        if not is_writable(stream, owner):
+            raise Gone
         await self._script(STOP, [self._key(stream, "meta")], [owner, self._ears.name(stream)])
 
     async def _create(self, stream: str, owner: str, chat: str | None) -> None:
@@ -191,8 +218,7 @@ class RedisLog(EventLog):
             raise Busy(running.decode())
 
     async def streams(self, *, owner: str, chat: str) -> list[str]:
-        await self.check()
-        found = await self._ask(self._redis.lrange, self._chat_key(owner, chat), 0, -1)
+        found = await self._ask("LRANGE", self._chat_key(owner, chat), 0, -1)
         return [stream.decode() for stream in found]
 
     async def _append(
@@ -212,6 +238,18 @@ class RedisLog(EventLog):
         kept = int(last)
         return Page(entries, _seq(first) if first else kept + 1, kept, state.decode(), bool(alive))
 
+    async def _views(self, streams: Sequence[str]) -> dict[str, View]:
+        keys = [self._key(stream, part) for stream in streams for part in ("meta", "lease")]
+        found = await self._script(VIEWS, keys, [])
+        return {
+            stream: (int(last), state.decode(), bool(alive))
+            for stream, (last, state, alive) in zip(streams, found, strict=True)
+            if last is not None
+        }
+
+    def _lives(self, page: Page) -> bool:
+        return page.alive or anyio.current_time() < self._back
+
     # --- asking -----------------------------------------------------------------------------------
 
     def _keys(self, stream: str) -> list[str]:
@@ -225,30 +263,129 @@ class RedisLog(EventLog):
         return f"{self._prefix}:chat:{name.hexdigest()}"
 
     async def _script(self, script: str, keys: list[str], args: list[Any]) -> Any:
-        await self.check()
-        try:
-            return await self._ask(self._scripts[script], keys, args)
-        except ResponseError as error:
-            if str(error).startswith("GONE"):
-                raise Gone from None
-            if str(error).startswith("CONFLICT"):
-                raise Conflict(f"a number was told twice, differently: {error}") from None
-            raise LogUnavailable(f"Redis refused: {error}") from error
+        return await self._ask("EVALSHA", SCRIPTS[script], len(keys), *keys, *args)
 
-    async def _ask(self, ask: Any, *args: Any) -> Any:
+    def _missed(self) -> None:
+        self._back = anyio.current_time() + BACK
+
+
+class _Request:
+    """A command, and what came of it."""
+
+    def __init__(self, command: tuple[Any, ...]) -> None:
+        self.command = command
+        self.done = anyio.Event()
+        self.value: Any = None
+        self.error: LogError | None = None
+
+    def answer(self, said: Any) -> None:
+        """What Redis said, which may be an error."""
+        if isinstance(said, ResponseError):
+            self.refuse(_ours(said))
+        elif not self.done.is_set():
+            self.value = said
+            self.done.set()
+
+    def refuse(self, error: LogError) -> None:
+        """There is no answer."""
+        if not self.done.is_set():
+            self.error = error
+            self.done.set()
+
+
+class _Carriers:
+    """Requests come in one by one; they go to Redis together, all that wait at a time.
+
+    So many streams need few connections and few calls of the system, and one that nobody answers is
+    found out once for all who wait. A request is carried to its end, whoever asked for it.
+    """
+
+    def __init__(
+        self,
+        redis: Any,
+        patience: float,
+        check: Callable[[], Awaitable[None]],
+        missed: Callable[[], None],
+    ) -> None:
+        self._redis, self.patience, self._check, self._missed = redis, patience, check, missed
+        self._waiting: deque[_Request] = deque()
+        self._running = 0
+
+    async def ask(self, *command: Any) -> Any:
+        """What Redis answers to this."""
+        request = _Request(command)
+        self._waiting.append(request)
+        if self._running < CARRIERS:
+            self._running += 1
+            spawn(self._run)
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error.with_traceback(None)
+        return request.value
+
+    async def _run(self) -> None:
         try:
-            return await ask(*args)
-        except ResponseError:
-            raise
-        except RedisError as error:
-            raise LogUnavailable(f"Redis does not answer: {error}") from error
+            while self._waiting:
+                batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+                await self._carry(batch)
+        finally:
+            self._running -= 1
+
+    async def _carry(self, batch: list[_Request]) -> None:
+        error: LogError = LogUnavailable("the event loop ends")
+        try:
+            with anyio.fail_after(self.patience):
+                await self._check()
+                await self._answer(batch)
+        except LogError as unfit:
+            error = unfit
+        except ResponseError as refused:
+            error = _ours(refused)
+        except (RedisError, OSError) as missed:  # a time that is up among them
+            why = str(missed) or f"nothing within {self.patience:g} s"
+            error = LogUnavailable(f"Redis does not answer: {why}")
+            self._missed()
+            batch += self._waiting
+            self._waiting.clear()
+        finally:
+            for request in batch:
+                request.refuse(error)
+
+    async def _answer(self, batch: list[_Request]) -> None:
+        said = await self._said(batch)
+        if any(isinstance(answer, NoScriptError) for answer in said):  # it was started anew
+            for script in SCRIPTS:
+                await self._redis.script_load(script)
+            again = [n for n, answer in enumerate(said) if isinstance(answer, NoScriptError)]
+            for n, answer in zip(again, await self._said([batch[n] for n in again]), strict=True):
+                said[n] = answer
+        for request, answer in zip(batch, said, strict=True):
+            request.answer(answer)
+
+    async def _said(self, batch: list[_Request]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for request in batch:
+                pipe.execute_command(*request.command)
+            said: list[Any] = await pipe.execute(raise_on_error=False)
+        return said
+
+
+def _ours(error: ResponseError) -> LogError:
+    said = str(error)
+    if said.startswith("GONE"):
+        return Gone()
+    if said.startswith("CONFLICT"):
+        return Conflict(f"a number was told twice, differently: {said}")
+    return LogUnavailable(f"Redis refused: {said}")
 
 
 class _Ears:
     """One connection that hears which streams have news, for all readers of this process."""
 
-    def __init__(self, redis: Any, prefix: str, ring: Callable[[str], None]) -> None:
-        self._redis, self._prefix, self._ring = redis, prefix, ring
+    def __init__(
+        self, redis: Any, prefix: str, ring: Callable[[str], None], missed: Callable[[], None]
+    ) -> None:
+        self._redis, self._prefix, self._ring, self._missed = redis, prefix, ring, missed
         # made when somebody listens: a log may be made before there is an event loop
         self._scope: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
@@ -282,11 +419,29 @@ class _Ears:
             if not pubsub.subscribed:
                 await pubsub.psubscribe(self.name("*"))
             message = await pubsub.get_message(timeout=1.0)
-        except (RedisError, OSError):  # it is away; readers look by themselves meanwhile
+        except (RedisError, OSError):  # it is away; the lookout tells readers
+            self._missed()
             await anyio.sleep(LONGEST_PAUSE)
             return
         if message is not None:
             self._ring(message["channel"].decode().removeprefix(self.name("")))
+
+
+def _unfit(info: dict[str, Any]) -> str | None:
+    """Why this is not a Redis that a log can be kept in, and what is."""
+    version = tuple(int(n) for n in str(info.get("redis_version", "0")).split(".")[:2])
+    if version < TOO_OLD:
+        return "this Redis is older than 6.2"
+    return _REFUSED.get(str(info.get("redis_mode")))
+
+
+_REFUSED = {
+    "cluster": "this Redis is a node of a cluster, and a log changes several keys at once, which a cluster "
+    "keeps in different nodes: give RedisLog a Redis of its own, with `cluster-enabled no`",
+    "sentinel": "this is a Sentinel, which knows where a Redis is and keeps no streams: give RedisLog the "
+    "address of the Redis itself. A failover forgets entries that were not copied yet, so "
+    "that address is to be changed by hand, with a restart",
+}
 
 
 def _losses(info: dict[str, Any]) -> str | None:

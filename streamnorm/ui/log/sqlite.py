@@ -2,24 +2,30 @@
 
 Rule: one connection writes and one reads, each used by one thread at a time, so that readers never
 keep the producer waiting; every write is a transaction that begins ``IMMEDIATE`` and is safe to
-repeat. WAL with ``synchronous=NORMAL``: an acknowledged entry survives
+repeat. Those who wait share one, and whatever goes wrong in it, nothing of it is kept and each of them
+hears so. WAL with ``synchronous=NORMAL``: an acknowledged entry survives
 the death of the process, and the last ones may not survive a power cut, which is right for what a
-page was about to show and history keeps better. Readers in this process are rung; those in others
-look every ``poll`` seconds.
+page was about to show and history keeps better. Readers in this process are rung; news of others
+are found by one look every ``poll`` seconds.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count, repeat
 from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
 
+from ...history.sqlite import turn_wal_on
+from ...private import private_database
 from .base import (
     KEEP_FOR,
     LEASE,
@@ -32,6 +38,8 @@ from .base import (
     LogUnavailable,
     Page,
     State,
+    View,
+    is_writable,
 )
 
 __all__ = ["SQLiteLog"]
@@ -53,6 +61,7 @@ CREATE TABLE IF NOT EXISTS entries (
 """
 OF_CHAT = "SELECT id, state, touched FROM streams WHERE owner = ? AND chat = ? ORDER BY key"
 LATEST = f"{OF_CHAT} DESC LIMIT 1"
+VIEW = "SELECT id, last, state, touched FROM streams WHERE id = ?"
 
 
 class _Job:
@@ -61,6 +70,7 @@ class _Job:
     def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         self._work = work
         self.done = False
+        self.dropped = False  # nobody waits for it any more
         self.value: Any = None
         self.error: LogError | None = None
 
@@ -95,20 +105,27 @@ class SQLiteLog(EventLog):
         self._path = os.fspath(path)
         self._keep_for, self._keep, self._clock = keep_for, keep, clock
         self._dbs: dict[bool, sqlite3.Connection] = {}  # by: does it write?
+        # Tasks wait for their turn. A thread that a cancelled task left behind is waited for, too.
         self._turns = {True: anyio.Lock(), False: anyio.Lock()}
-        self._waiting: list[_Job] = []
+        self._locks = {True: threading.Lock(), False: threading.Lock()}
+        self._waiting: deque[_Job] = deque()
 
     async def aclose(self) -> None:
-        for writes in list(self._dbs):
+        await super().aclose()
+        for writes in (True, False):
             async with self._turns[writes]:
-                await to_thread.run_sync(self._dbs.pop(writes).close)
+                await self._in_thread(self._close, writes)
+
+    def _close(self, writes: bool) -> None:
+        with self._locks[writes]:
+            self._drop(writes)
 
     async def stop(self, stream: str, *, owner: str) -> None:
         def job(db: sqlite3.Connection) -> int:
             mark = "UPDATE streams SET stopped = 1 WHERE id = ? AND owner = ?"
             return db.execute(mark, (stream, owner)).rowcount
 
-        if not await self._write(job):
+        if not is_writable(stream, owner) or not await self._write(job):
             raise Gone
 
     async def _create(self, stream: str, owner: str, chat: str | None) -> None:
@@ -128,7 +145,7 @@ class SQLiteLog(EventLog):
         def job(db: sqlite3.Connection) -> list[str]:
             return [row[0] for row in db.execute(OF_CHAT, (owner, chat))]
 
-        return await self._read(job)
+        return await self._read(job) if is_writable(owner, chat) else []
 
     async def _append(
         self, stream: str, first: int, payloads: Sequence[bytes], state: State
@@ -151,7 +168,8 @@ class SQLiteLog(EventLog):
             return bool(row[1])
 
         stopped = await self._write(job)
-        self._ring(stream)
+        if payloads or state == "done":
+            self._ring(stream)
         return stopped
 
     async def _look(self, stream: str, owner: str, after: int, limit: int) -> Page:
@@ -173,6 +191,19 @@ class SQLiteLog(EventLog):
 
         return await self._read(job)
 
+    async def _views(self, streams: Sequence[str]) -> dict[str, View]:
+        since = self._clock()
+
+        def job(db: sqlite3.Connection) -> dict[str, View]:
+            rows = [db.execute(VIEW, (stream,)).fetchone() for stream in streams]
+            return {
+                id: (last, state, since - touched < self.lease)
+                for id, last, state, touched in filter(None, rows)
+                if since - touched < self._keep_for
+            }
+
+        return await self._read(job)
+
     def _expire(self, db: sqlite3.Connection, now: float) -> None:
         old = db.execute("SELECT id FROM streams WHERE touched <= ?", (now - self._keep_for,))
         for (stream,) in old.fetchall():
@@ -185,67 +216,103 @@ class SQLiteLog(EventLog):
         """Do this in a transaction. Whoever's turn it is commits for all who wait: one sync for many."""
         job = _Job(work)
         self._waiting.append(job)
-        async with self._turns[True]:
-            if not job.done:
-                jobs, self._waiting = self._waiting, []
-                await to_thread.run_sync(self._commit, jobs)
+        try:
+            async with self._turns[True]:
+                if not job.done:
+                    await self._in_thread(self._commit)
+        except BaseException:  # cancelled: if it was not begun, it never will be
+            job.dropped = True
+            raise
         if job.error is not None:
             raise job.error
         value: T = job.value
         return value
 
-    def _commit(self, jobs: list[_Job]) -> None:
-        try:
-            db = self._opened(True)
-            db.execute("BEGIN IMMEDIATE")
-            if len(jobs) == 1:
-                jobs[0].run(db, "ROLLBACK")
-            else:
-                _run_apart(db, jobs)
-            if db.in_transaction:
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._spoil(jobs, error)
-        for job in jobs:
-            job.done = True
+    def _commit(self) -> None:
+        with self._locks[True]:
+            jobs = self._taken()
+            try:
+                self._commit_all(jobs)
+            except BaseException as error:  # noqa: BLE001  whatever it is, each of them must hear of it
+                self._spoil(jobs, error)
+            finally:
+                for job in jobs:
+                    job.done = True
 
-    def _spoil(self, jobs: list[_Job], error: sqlite3.Error) -> None:
+    def _taken(self) -> list[_Job]:
+        """Those that wait now; more may come meanwhile."""
+        jobs: list[_Job] = []
+        with suppress(IndexError):
+            while True:
+                jobs.append(self._waiting.popleft())
+        return [job for job in jobs if not job.dropped]
+
+    def _commit_all(self, jobs: list[_Job]) -> None:
+        if not jobs:
+            return
+        db = self._opened(True)
+        db.execute("BEGIN IMMEDIATE")
+        if len(jobs) == 1:
+            jobs[0].run(db, "ROLLBACK")
+        else:
+            _run_apart(db, jobs)
+        if db.in_transaction:
+            db.execute("COMMIT")
+
+    def _spoil(self, jobs: list[_Job], error: BaseException) -> None:
         """Nothing of this transaction is kept, and all who had a part in it hear so."""
-        if (db := self._dbs.get(True)) is not None and db.in_transaction:
-            db.execute("ROLLBACK")
+        self._drop(True)  # which undoes it, whatever state the connection is in
         for job in jobs:
             job.error = self._unusable(error)
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         async with self._turns[False]:
-            return await to_thread.run_sync(self._seen, work)
+            return await self._in_thread(self._seen, work)
 
     def _seen(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            db = self._opened(False)
-            db.execute("BEGIN")  # what is seen is of one moment
+        with self._locks[False]:
             try:
-                return work(db)
-            finally:
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
+                db = self._opened(False)
+                db.execute("BEGIN")  # what is seen is of one moment
+                try:
+                    return work(db)
+                finally:
+                    db.execute("COMMIT")
+            except LogError:
+                raise
+            except BaseException as error:
+                self._drop(False)
+                raise self._unusable(error) from error
 
-    def _unusable(self, error: sqlite3.Error) -> LogUnavailable:
-        return LogUnavailable(f"the log {self._path!r} cannot be used: {error}")
+    async def _in_thread(self, work: Callable[..., T], *args: Any) -> T:
+        # A limiter of its own, so that handlers which fill the shared threads hold up nobody here.
+        return await to_thread.run_sync(work, *args, limiter=anyio.CapacityLimiter(1))
+
+    def _unusable(self, error: BaseException) -> LogUnavailable:
+        known = isinstance(error, sqlite3.Error)
+        why = str(error) if known else f"{type(error).__name__}: {error}"
+        unusable = LogUnavailable(f"the log {self._path!r} cannot be used: {why}")
+        unusable.__cause__ = error
+        return unusable
 
     def _opened(self, writes: bool) -> sqlite3.Connection:
         db = self._dbs.get(writes)
         if db is None:
+            private_database(self._path)
             # The lock lets one thread in at a time, so the threads may differ.
-            db = sqlite3.connect(
+            db = self._dbs[writes] = sqlite3.connect(
                 self._path, timeout=BUSY, isolation_level=None, check_same_thread=False
             )
-            self._dbs[writes] = db
-            db.execute("PRAGMA journal_mode = WAL")
+            turn_wal_on(db, BUSY)
             db.execute("PRAGMA synchronous = NORMAL")
             db.executescript(SCHEMA)
         return db
+
+    def _drop(self, writes: bool) -> None:
+        """Close a connection, and with it undo what it did not commit; the next one is a new one."""
+        if (db := self._dbs.pop(writes, None)) is not None:
+            with suppress(sqlite3.Error):
+                db.close()
 
 
 def _run_apart(db: sqlite3.Connection, jobs: list[_Job]) -> None:

@@ -1,0 +1,188 @@
+"""Places come in, as people write them: files, folders, patterns, URLs; what is to be read goes out.
+
+    for one in inputs(["recordings", "captures/*.har", "s3://bucket/logs"]):
+        print(one.name if isinstance(one, Input) else one.why)
+
+Rule: every place gives something. One that is not there, and a pattern that nothing fits, is a
+``Left`` that says so. The order is always the same: as the places were named, and by name in a folder.
+What opens a URL is fsspec; a password or a signature in it is needed to open it, and is in no name.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from ..errors import UsageError, needs
+from ..takes.redact import secrets_in_url
+from . import Left
+
+__all__ = ["Input", "input_of", "inputs"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:::|://)")  # one letter is a drive
+_CHANGES = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
+_HIDDEN = "…"  # in place of a secret
+
+
+class Input(NamedTuple):
+    """One file that is to be read."""
+
+    name: str  # its path or address
+    size: int | None = None  # bytes, where it is known
+    version: str | None = None  # another one when it has changed: its time or its ETag
+    url: str | None = None  # what opens it, if that is not its name
+
+    def anywhere(self) -> Input:
+        """The same, to be opened by a process that is in another folder."""
+        url = self.url or self.name
+        return self if _URL.match(url) else self._replace(url=os.path.abspath(url))
+
+    @property
+    def is_remote(self) -> bool:
+        """Does it wait for others?"""
+        return _URL.match(self.url or self.name) is not None
+
+    def open(self) -> BinaryIO:
+        """Its bytes; an ``OSError`` if it cannot be read."""
+        url = self.url or self.name
+        if not self.is_remote:
+            return open(url, "rb")
+        try:
+            system, path = _system(url)
+            file: BinaryIO = system.open(path, "rb")
+        except Exception as error:  # noqa: BLE001  each store has errors of its own
+            raise OSError(_said(error, url)) from None  # which tell the whole address
+        return file
+
+    def read(self) -> bytes:
+        """All of them."""
+        with self.open() as file:
+            try:
+                return file.read()
+            except Exception as error:
+                if isinstance(error, MemoryError) or not self.is_remote:
+                    raise
+                raise OSError(_said(error, self.url or self.name)) from None
+
+
+def input_of(place: str) -> Input:
+    """One file, whatever is there."""
+    if _URL.match(place):
+        name = _shown(place)
+        return Input(name, url=None if name == place else place)
+    return _input(place)
+
+
+def inputs(places: Iterable[str | os.PathLike[str]]) -> Iterator[Input | Left]:
+    """The files in ``places``."""
+    for place in places:
+        place = os.fspath(place)
+        yield from _of_url(place) if _URL.match(place) else _of_place(place)
+
+
+def _of_place(place: str) -> Iterator[Input | Left]:
+    if os.path.isdir(place):
+        found = _files_in(place)
+        yield from found if found else [Left(place, "is a folder without files")]
+    elif not os.path.lexists(place) and glob.has_magic(place):
+        paths = sorted(path for path in glob.iglob(place, recursive=True) if os.path.isfile(path))
+        yield from map(_input, paths) if paths else [Left(place, "is a pattern that no file fits")]
+    else:
+        yield _input(place)
+
+
+def _files_in(folder: str) -> list[Input]:
+    """Its files and those of its folders, but for hidden ones."""
+    found = []
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [os.path.join(top, name) for name in sorted(names) if not name.startswith(".")]
+    return [_input(path) for path in found]
+
+
+def _input(path: str) -> Input:
+    try:
+        told = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return Input(path)  # opening it says why
+    return Input(path, told.st_size, str(told.st_mtime_ns))
+
+
+# --- URLs -----------------------------------------------------------------------------------------
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """Who opens a URL, and what it is called there."""
+    needs("fsspec", f"{_shown(url).partition(':')[0]}://…", extra="table")
+    import fsspec
+
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:  # no such scheme, or its library is not there
+        raise UsageError(f"{_shown(url)} cannot be opened: {_said(error, url)}") from error
+    return system, path
+
+
+def _of_url(url: str) -> Iterator[Input | Left]:
+    system, path = _system(url)
+    try:
+        found = _found(system, path, url)
+    except Exception as error:  # noqa: BLE001  each store has errors of its own
+        found = [Left(_shown(url), f"cannot be read: {_said(error, url)}")]
+    yield from found
+
+
+def _found(system: Any, path: str, url: str) -> list[Input | Left]:
+    # A question mark in an address begins its query: there it is no pattern.
+    if any(sign in path for sign in ("*?[" if "http" not in system.protocol else "*[")):
+        facts = system.glob(path, detail=True)
+        return _inputs(system, facts) or [Left(_shown(url), "is a pattern that no file fits")]
+    facts = _info(system, path)
+    if facts.get("type") != "directory":
+        return [_remote(url, facts)]  # with its query
+    return _inputs(system, system.find(path, detail=True)) or [
+        Left(_shown(url), "is a folder without files")
+    ]
+
+
+def _info(system: Any, path: str) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = system.info(path)
+    except FileNotFoundError:
+        return {}  # opening it says why
+    return told
+
+
+def _inputs(system: Any, facts: dict[str, dict[str, Any]]) -> list[Input | Left]:
+    files = (path for path, told in facts.items() if told.get("type") != "directory")
+    return [_remote(system.unstrip_protocol(path), facts[path]) for path in sorted(files)]
+
+
+def _remote(url: str, facts: dict[str, Any]) -> Input:
+    changed = next((facts[key] for key in _CHANGES if facts.get(key) is not None), None)
+    name = _shown(url)
+    size = facts.get("size")
+    return Input(
+        name,
+        int(size) if size is not None else None,
+        None if changed is None else str(changed),
+        None if name == url else url,
+    )
+
+
+def _shown(url: str) -> str:
+    """An address without what is secret in it."""
+    for secret in secrets_in_url(url):
+        url = url.replace(secret, _HIDDEN)
+    return url
+
+
+def _said(error: Exception, url: str) -> str:
+    """What an error says, in one line and without the secrets of a URL."""
+    said = str(error) or type(error).__name__
+    for secret in secrets_in_url(url):
+        said = said.replace(secret, _HIDDEN)
+    return " ".join(said.split())

@@ -1,0 +1,193 @@
+"""Places come in; one output with the rows of all files in them goes out, whatever happens in between.
+
+Rule: what was done once is not done again. A run that was killed goes on behind what it had finished,
+an output that is whole for the same files is left alone, and one that we did not make is not replaced
+unless asked. The output appears when it is whole, in the order of the files, whoever read them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..captures.inputs import inputs
+from ..errors import UsageError, needs
+from ..providers import provider_row
+from .cluster import on_cluster
+from .columns import UNION
+from .crew import Work, on_cores
+from .parts import Batch, Parts, batches
+from .sinks import form_of, sink_for
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Asked", "Totals", "Watcher", "make_table"]
+
+NAMED = 10  # files that could not be read are named, so many of them
+Engine = Callable[["Asked", Work, list[Batch], Callable[[str], None]], Iterator[Batch]]
+
+
+class Watcher(Protocol):
+    """Who is told how it goes."""
+
+    def begin(self, total: int, done: int) -> None:
+        """So many files there are, and so many were done by an earlier run."""
+
+    def advance(self, files: int) -> None:
+        """So many more."""
+
+    def say(self, sentence: str) -> None:
+        """Something that should be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is wanted."""
+
+    places: list[str]
+    out: str
+    kind: str | None = None
+    provider: str | None = None
+    jobs: int = 1
+    engine: str = "local"
+    address: str | None = None  # of a cluster
+    force: bool = False
+    version: str = ""  # of what reads: another one may give other rows
+
+
+@dataclass(slots=True)
+class Totals:
+    """What is in the output."""
+
+    inputs: int = 0
+    streams: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)  # outcome -> how many
+    unreadable: int = 0
+    named: list[tuple[str, str]] = field(default_factory=list)  # the first that could not be read
+    already: bool = False  # it was there, made from the same files
+
+    def add(self, table: pyarrow.Table) -> None:
+        """The rows of one part."""
+        import pyarrow.compute as pc
+
+        self.kinds += _counts(table["kind"])
+        sessions = table.filter(pc.equal(table["kind"], "session"))
+        self.calls += _counts(table.filter(pc.equal(table["kind"], "call"))["outcome"])
+        lost = sessions.filter(pc.equal(sessions["outcome"], "unreadable"))
+        self.unreadable += lost.num_rows
+        self.streams += sessions.num_rows - lost.num_rows
+        first = lost.slice(0, NAMED - len(self.named)).select(["session", "detail"])
+        self.named += [(row["session"], row["detail"]) for row in first.to_pylist()]
+
+
+def _counts(column: Any) -> Counter[str]:
+    return Counter({one["values"]: one["counts"] for one in column.value_counts().to_pylist()})
+
+
+def make_table(asked: Asked, watcher: Watcher) -> Totals:
+    """Makes the output, and says what is in it."""
+    needs("pyarrow", "streamnorm table", extra="table")
+    if asked.provider is not None:
+        provider_row(asked.provider)  # before anything is read
+    form = form_of(asked.out)
+    parts = Parts(Path(asked.out))
+    parts.begin()
+    try:
+        return _Run(asked, form, parts, watcher).run()
+    finally:
+        parts.end()
+
+
+class _Run:
+    def __init__(self, asked: Asked, form: str, parts: Parts, watcher: Watcher) -> None:
+        self._asked, self._form, self._parts, self._watcher = asked, form, parts, watcher
+        self._out = Path(asked.out)
+        settings = (asked.version, asked.provider, list(UNION))
+        self._batches = list(batches(inputs(asked.places), settings))
+        marks = "\n".join([form, asked.kind or "", *(batch.mark for batch in self._batches)])
+        self._mark = sha256(marks.encode()).hexdigest()
+
+    def run(self) -> Totals:
+        if self._is_there() and not self._asked.force:
+            return Totals(already=True, inputs=self._files(self._batches))
+        if self._asked.force:
+            self._parts.clear()
+        self._read()
+        totals = self._merge()
+        self._parts.finish(
+            {"inputs": totals.inputs, "mark": self._mark, "looks": _looks(self._out)}
+        )
+        return totals
+
+    def _is_there(self) -> bool:
+        """Is the output there, made from the same? One that we did not make is not ours to replace."""
+        before, looks = self._parts.finished(), _looks(self._out)
+        ours = looks == before.get("looks")
+        if looks and not ours and not self._asked.force:
+            raise UsageError(
+                f"{self._asked.out} is there, and not as streamnorm table left it: "
+                "choose another name, or replace it with --force"
+            )
+        return bool(looks) and ours and before.get("mark") == self._mark
+
+    def _read(self) -> None:
+        missing = [batch for batch in self._batches if not self._parts.has(batch)]
+        total, left = self._files(self._batches), self._files(missing)
+        self._watcher.begin(total, total - left)
+        work = Work(self._parts.folder, self._asked.provider)
+        engine = ENGINES[self._asked.engine]
+        for batch in engine(self._asked, work, missing, self._watcher.say):
+            self._watcher.advance(len(batch.files))
+
+    def _merge(self) -> Totals:
+        totals = Totals(inputs=self._files(self._batches))
+        whole = self._parts.folder / f"whole.{os.getpid()}"
+        sink = sink_for(whole, self._form, self._asked.kind)
+        for batch in self._batches:
+            table = self._parts.rows(batch)
+            sink.add(table)
+            totals.add(table)
+        sink.close()
+        _put(whole, self._out)
+        return totals
+
+    def _files(self, some: Iterable[Batch]) -> int:
+        return sum(len(batch.files) for batch in some)
+
+
+def _put(whole: Path, out: Path) -> None:
+    """The output is in its place, at once; in a folder, file by file."""
+    if not whole.is_dir():
+        os.replace(whole, out)
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for file in whole.iterdir():
+        os.replace(file, out / file.name)
+
+
+def _looks(out: Path) -> list[list[Any]]:
+    """What tells an output from another one of that name; nothing, if there is none."""
+    files = sorted(out.iterdir()) if out.is_dir() else [out] if out.exists() else []
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def _locally(
+    asked: Asked, work: Work, missing: list[Batch], say: Callable[[str], None]
+) -> Iterator[Batch]:
+    return on_cores(work, missing, asked.jobs, say)
+
+
+def _on_ray(
+    asked: Asked, work: Work, missing: list[Batch], say: Callable[[str], None]
+) -> Iterator[Batch]:
+    return on_cluster(work, missing, asked.address, say)
+
+
+ENGINES: dict[str, Engine] = {"local": _locally, "ray": _on_ray}

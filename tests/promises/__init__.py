@@ -1,0 +1,1 @@
+"""What is promised, which tests show it, and what their last runs gave: ``docs/promises.md``."""
