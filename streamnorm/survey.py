@@ -110,13 +110,15 @@ class Survey(msgspec.Struct, frozen=True):
     @property
     def recorded(self) -> str:
         """``finished``, ``unfinished``, ``torn``, or ``not told`` by a file that is not our recorder's."""
-        from .takes.recorder import MADE  # here, as it needs what writing needs
-
         if self.torn:
             return "torn"
         if self.finished:
             return "finished"
-        return "unfinished" if self.header.get("made") == MADE else "not told"
+        if "made" not in self.header:
+            return "not told"
+        from .takes.recorder import MADE  # here, as it needs what writing needs
+
+        return "unfinished" if self.header["made"] == MADE else "not told"
 
 
 def survey(take: Take, provider: str | None = None) -> Survey:

@@ -20,7 +20,7 @@ from ..errors import UsageError, needs
 from ..takes.redact import secrets_in_url
 from . import Left
 
-__all__ = ["Input", "inputs"]
+__all__ = ["Input", "input_of", "inputs"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:::|://)")  # one letter is a drive
 _CHANGES = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
@@ -40,19 +40,40 @@ class Input(NamedTuple):
         url = self.url or self.name
         return self if _URL.match(url) else self._replace(url=os.path.abspath(url))
 
+    @property
+    def is_remote(self) -> bool:
+        """Does it wait for others?"""
+        return _URL.match(self.url or self.name) is not None
+
     def open(self) -> BinaryIO:
         """Its bytes; an ``OSError`` if it cannot be read."""
         url = self.url or self.name
-        if not _URL.match(url):
+        if not self.is_remote:
             return open(url, "rb")
-        system, path = _system(url)
         try:
+            system, path = _system(url)
             file: BinaryIO = system.open(path, "rb")
-        except OSError:
-            raise
-        except Exception as error:  # each store has errors of its own
-            raise OSError(_said(error, url)) from error
+        except Exception as error:  # noqa: BLE001  each store has errors of its own
+            raise OSError(_said(error, url)) from None  # which tell the whole address
         return file
+
+    def read(self) -> bytes:
+        """All of them."""
+        with self.open() as file:
+            try:
+                return file.read()
+            except Exception as error:
+                if isinstance(error, MemoryError) or not self.is_remote:
+                    raise
+                raise OSError(_said(error, self.url or self.name)) from None
+
+
+def input_of(place: str) -> Input:
+    """One file, whatever is there."""
+    if _URL.match(place):
+        name = _shown(place)
+        return Input(name, url=None if name == place else place)
+    return _input(place)
 
 
 def inputs(places: Iterable[str | os.PathLike[str]]) -> Iterator[Input | Left]:
@@ -85,7 +106,7 @@ def _files_in(folder: str) -> list[Input]:
 def _input(path: str) -> Input:
     try:
         told = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return Input(path)  # opening it says why
     return Input(path, told.st_size, str(told.st_mtime_ns))
 
@@ -121,7 +142,7 @@ def _found(system: Any, path: str, url: str) -> list[Input | Left]:
         return _inputs(system, facts) or [Left(_shown(url), "is a pattern that no file fits")]
     facts = _info(system, path)
     if facts.get("type") != "directory":
-        return [_remote(url, facts)]
+        return [_remote(url, facts)]  # with its query
     return _inputs(system, system.find(path, detail=True)) or [
         Left(_shown(url), "is a folder without files")
     ]

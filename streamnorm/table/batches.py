@@ -7,15 +7,16 @@ value that is missing, or a path that cannot be read, is a ``Left``, which becom
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from ..captures import Left
-from ..captures.inputs import Input
+from ..captures.inputs import Input, input_of
 from ..errors import UsageError
 from ..takes.format import Take
 
-__all__ = ["DATA", "NAMES", "File", "files_in"]
+__all__ = ["DATA", "NAMES", "File", "fetched", "files_in"]
 
 # The columns that are looked for, in this order: as Ray Data (path, bytes), Spark (path, content),
 # Daft and people call them.
@@ -25,6 +26,8 @@ PASS = (
     "pass (name, bytes) pairs, paths, takes, or columns: one of "
     f"{', '.join(NAMES)} and one of {', '.join(DATA)}"
 )
+
+FETCHED = 16  # files that are asked for at once, where each waits for the answer
 
 File: TypeAlias = tuple[str, bytes | Take | Left]
 
@@ -92,7 +95,7 @@ def _of_one(one: Any, number: int) -> File:
     if type(one) is tuple and len(one) == 2 and type(one[0]) is str and type(one[1]) is bytes:
         return one  # as nearly all are
     if isinstance(one, str | os.PathLike):
-        return _read(Input(os.fspath(one)))
+        return _read(input_of(os.fspath(one)))
     if isinstance(one, Input):
         return _read(one)
     if isinstance(one, Take):
@@ -106,7 +109,7 @@ def _of_one(one: Any, number: int) -> File:
 
 def _pair(name: Any, value: Any) -> File:
     name = _name(name)
-    if isinstance(value, bytes | Take):
+    if isinstance(value, bytes | Take | Left):
         return name, value
     if isinstance(value, bytearray | memoryview):
         return name, bytes(value)
@@ -129,11 +132,19 @@ def _name(name: Any) -> str:
 
 def _read(input: Input) -> File:
     try:
-        with input.open() as file:
-            return input.name, file.read()
+        return input.name, input.read()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = getattr(error, "strerror", None) or str(error)
         return input.name, Left(input.name, f"cannot be read: {why}")
+
+
+def fetched(files: Sequence[Input | Left]) -> Iterator[File | Input | Left]:
+    """The same files; those that wait for others are asked for at once, as many as are one batch."""
+    remote = [file for file in files if isinstance(file, Input) and file.is_remote]
+    with ThreadPoolExecutor(max(1, min(FETCHED, len(remote)))) as pool:
+        coming = dict(zip(remote, pool.map(_read, remote), strict=True)) if remote else {}
+    for file in files:
+        yield coming.pop(file, file) if isinstance(file, Input) else file
 
 
 def _kind(value: Any) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from ..captures import Left
 from ..captures.inputs import Input
 from ..errors import UsageError, needs
 from .arrow import rows, schema
+from .batches import fetched
 from .parts import Batch, write_part
 
 if TYPE_CHECKING:
@@ -78,14 +80,16 @@ def _made(
 
     items = [{"unit": number, "files": _packed(files)} for number, files in units]
     data = ray.data.from_items(items, override_num_blocks=min(len(items), BLOCKS))
-    made = data.map_batches(
-        _rows_of,
-        batch_size=1,
-        batch_format="numpy",
-        fn_kwargs={"provider": provider},
-        # otherwise a file over which processes die is tried for ever
-        ray_remote_args_fn=lambda: {"max_retries": RETRIES},
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`ray_remote_args")  # nothing else says it yet
+        made = data.map_batches(
+            _rows_of,
+            batch_size=1,
+            batch_format="numpy",
+            fn_kwargs={"provider": provider},
+            # otherwise a file over which processes die is tried for ever
+            ray_remote_args_fn=lambda: {"max_retries": RETRIES},
+        )
     waiting: dict[int, list[pyarrow.Table]] = {}
     done: set[int] = set()
     for block in made.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -109,7 +113,7 @@ def _rows_of(batch: dict[str, Any], provider: str | None) -> pyarrow.Table:
 
     tables = []
     for unit, files in zip(batch["unit"], batch["files"], strict=True):
-        table = rows(pickle.loads(files), provider=provider)
+        table = rows(fetched(pickle.loads(files)), provider=provider)
         count = table.num_rows
         beside = {UNIT: [int(unit)] * count, AT: list(range(count)), OF: [count] * count}
         for name, values in beside.items():

@@ -22,6 +22,7 @@ from ..captures import Left
 from ..captures.inputs import Input
 from ..errors import UsageError
 from .arrow import rows
+from .batches import fetched
 from .parts import Batch, write_part
 
 if TYPE_CHECKING:
@@ -184,9 +185,10 @@ def _end_with_parent() -> None:
 
 def _done(task: _Task, work: Work, pipe: Connection) -> Exception | None:
     """The part is written; or why not."""
-    files = _one_by_one(task.batch.files, pipe) if task.again else task.batch.files
+    files = task.batch.files
+    some = _one_by_one(files, pipe) if task.again else fetched(files)
     try:
-        write_part(work.folder / task.batch.part, rows(files, provider=work.provider))
+        write_part(work.folder / task.batch.part, rows(some, provider=work.provider))
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)  # nothing can be relied on now
     except OSError as error:

@@ -1,9 +1,10 @@
 """A Ray cluster of two machines on this one: streamnorm table runs on it, and processes of it are killed.
 
-    python -m tests.table.cluster_kill FOLDER
+    python -m tests.table.cluster_kill FOLDER RECIPE ...
 
 FOLDER/in holds a named pipe, z-pipe.sse. Of two runs, in the first one process is killed that reads it
-(once.parquet), in the second each (always.parquet).
+(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster as
+well, for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
 
 Rule: what happened is printed as one line of JSON. It is a program of its own, as Ray leaves threads behind.
 """
@@ -71,7 +72,7 @@ def run(folder: Path, out: str, address: str, killer: Callable[[Path, list[int]]
     return {"status": streamnorm(asked), "killed": len(killed)}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, recipes: list[str]) -> None:
     from ray.cluster_utils import Cluster
 
     os.chdir(folder)
@@ -83,9 +84,13 @@ def main(folder: Path) -> None:
         run(folder, "once.parquet", cluster.address, kill_one),
         run(folder, "always.parquet", cluster.address, kill_all),
     ]
+    os.environ["RAY_ADDRESS"] = cluster.address
+    for recipe in recipes:
+        exec(Path(f"recipe_{recipe}.py").read_text(), {"__name__": "__main__"})
+        os.rename("tables", f"tables-{recipe}")
     cluster.shutdown()
     print(json.dumps(told))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
