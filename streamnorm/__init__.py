@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from .request import Request as Request
     from .request import read_request as read_request
     from .takes.format import Take as Take
+    from .takes.logs import redact_logs as redact_logs
     from .takes.recorder import Recorder as Recorder
     from .telemetry import Telemetry as Telemetry
     from .telemetry import observe as observe
@@ -164,6 +165,7 @@ _LAZY = {
     "provider": "wire",
     "read_request": "request",
     "read_take": "captures",
+    "redact_logs": "takes.logs",
     "repair": "wire",
     "replay": "edge.replay",
     "running": "agent.client_tools",
@@ -180,6 +182,7 @@ __all__ = [
     "Stream",
     "transport",
     "Recorder",
+    "redact_logs",
     "read_take",
     "Take",
     "Preview",

@@ -130,6 +130,10 @@ class Normalizer:
         if cursor is not None:
             self._go_on_after(cursor)
 
+    def conceal(self, hide: Callable[[str], str]) -> None:
+        """What is logged, and raised under ``strict``, goes through this first: it takes secrets out."""
+        self._scribe.hide = hide
+
     @property
     def provider(self) -> str:
         """The provider's name; ``"auto"`` until the first payload has told."""

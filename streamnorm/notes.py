@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -139,6 +140,7 @@ class Scribe:
         "counts",
         "debug_on",
         "frame",
+        "hide",
         "info_on",
         "provider",
         "response_id",
@@ -153,6 +155,7 @@ class Scribe:
         self.frame: int | None = None
         self._heard: set[str] = set()
         self._logged: set[str] = set()  # while nobody listens
+        self.hide: Callable[[str], str] | None = None  # takes secrets out of what is told
         self.debug_on = False
         self.info_on: bool | None = None  # nobody has asked yet
 
@@ -171,7 +174,8 @@ class Scribe:
             self._heard.add(name)
             self.log(note.level, name, reason=facts.pop("reason", note.sentence), **facts)
         if self.strict and note.level >= WARNING:
-            detail = "; ".join(f"{k}: {v}" for k, v in facts.items() if isinstance(v, str))
+            told = _hidden(facts, self.hide) if self.hide is not None else facts
+            detail = "; ".join(f"{k}: {v}" for k, v in told.items() if isinstance(v, str))
             raise NoteRaised(
                 name,
                 f"{note.sentence} ({detail})" if detail else note.sentence,
@@ -185,7 +189,10 @@ class Scribe:
             if event in self._logged:
                 return
             self._logged.add(event)
-        log(level, event, provider=self.provider, response_id=self.response_id, **facts)
+        facts = {"provider": self.provider, "response_id": self.response_id, **facts}
+        if self.hide is not None and is_on(level):
+            facts = _hidden(facts, self.hide)
+        log(level, event, **facts)
 
 
 class unheard:
@@ -237,6 +244,14 @@ def _standard() -> Any:
     import logging
 
     return logging.getLogger("streamnorm")
+
+
+def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, dict):
+        return {hide(str(key)): _hidden(item, hide) for key, item in value.items()}
+    return [_hidden(item, hide) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _cleaned(value: Any) -> Any:

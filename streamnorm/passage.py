@@ -187,6 +187,10 @@ class Passage:
         end = len(data) if self._pipe.frames > frames else 0
         return self._given(self._ended(events[-1], data, end=end))
 
+    def conceal(self, hide: Callable[[str], str]) -> None:
+        """What is logged goes through this first: it takes secrets out."""
+        self._pipe.conceal(hide)
+
     def fail(self, reason: FailedReason, message: str, *, retryable: bool = False) -> None:
         """The input broke, or nobody waits for it any longer: what is held will never go."""
         for event in self._told(self._pipe.fail(reason, message, retryable=retryable))[-1:]:

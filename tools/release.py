@@ -141,7 +141,7 @@ def _smoke(python: Path, what: str) -> Found:
     wanted = str(project()["version"])
     for arguments, word in (
         (("-m", "streamnorm", "--version"), wanted),
-        (("-m", "streamnorm", "replay", ROOT / TAKE), "end"),
+        (("-m", "streamnorm", "replay", ROOT / TAKE), "finished: tool_calls"),
         (("-W", "error", "-c", "import streamnorm; print(streamnorm.__file__)"), "site-packages"),
         (("-m", "pip", "check"), "No broken"),
     ):

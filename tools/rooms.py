@@ -49,7 +49,7 @@ ROOMS = (
          "a name, a payload, an address", "the row of a provider"),
     Room("", "opening normalizer demultiplexer refusals wire request passage",
          "bytes", "events, without I/O; provider(name), the way back"),
-    Room("takes", ". format redact writer recorder pipe",
+    Room("takes", ". format redact logs writer recorder pipe",
          "chunks of a live stream", "takes: files without secrets"),
     Room("", "survey",
          "a take", "its facts"),
@@ -78,7 +78,7 @@ ROOMS = (
          "", "the public names"),
     Room("report", "rows moments number tally markup plots sections document .",
          "rows", "one page that shows what they say"),
-    Room("page", "answers origins takes dissect scripted protocols live chat app .",
+    Room("page", "answers origins work takes dissect scripted protocols live chat app .",
          "a browser's requests", "the page of `streamnorm serve`"),
     Room("gateway", "upstreams headers asked asking store thoughts ids restoring metrics flow log client common "
          "case retelling wholes passing translating counting exchange sockets application .",

@@ -211,7 +211,8 @@ _CUTS = (
 )
 _ODD = (
     "The same words, one for each wire that can be so odd (a number if they agree); bold is silent. SDK readers "
-    "without a helper use our own loop after the documentation of the SDK."
+    "without a helper use our own loop after the documentation of the SDK; whoever also looks at the finish "
+    "reason sees the token limit."
 )
 
 

@@ -21,6 +21,7 @@ from ..text.shown import clean
 __all__ = ["Found", "Left", "Streams", "picked", "read_lines", "read_take", "streams_of"]
 
 MOST_TOLD = 20  # streams that an error lists
+FREE, RATIO = 16 * 1024 * 1024, 100  # bytes that the answers of a file may have, and per byte of it
 LINES = 20  # chunks that tell whether streams share a file
 
 
@@ -199,8 +200,9 @@ def _in_take(take: Take, name: str, form: str) -> Streams:
 def _packed(data: bytes, name: str, form: str, provider: str | None) -> Streams:
     from .packed import packing_of, unpack
 
+    packing = packing_of(data) or ""
     try:
-        inner, whole = unpack(data, name=name)
+        inner, whole = unpack(data, packing, name=name)
     except RecordingError as error:
         yield Left(name, str(error).removeprefix(name).lstrip())
         return
@@ -212,18 +214,17 @@ def _packed(data: bytes, name: str, form: str, provider: str | None) -> Streams:
             one = one._replace(take=replace(one.take, torn=True))
         yield one
     if not whole:
-        yield Left(name, f"is cut or damaged: what is in the {form} was read as far as it goes.")
+        yield Left(name, f"is cut or damaged: what is in the {packing} was read as far as it goes.")
 
 
 def _exchanges(data: bytes, name: str, form: str, provider: str | None) -> Streams:
     """The answers of a file with exchanges."""
     from .answer import Unread, take_of
-    from .packed import FREE, RATIO
     from .strangers import NoStream
 
     reader = _reader(form)
     origin = reader.origin_of(data)
-    left = FREE + RATIO * len(data)  # bytes that all answers may have
+    left = FREE + RATIO * len(data)  # bytes that answers may still have
     streams = 0
     told = False
     asides: Counter[str] = Counter()
@@ -278,8 +279,7 @@ def _reader(form: str) -> ModuleType:
 
 
 _FORMS: dict[str, Callable[[bytes, str, str, str | None], Streams]] = {
-    "gzip": _packed,
-    "zlib": _packed,
+    "packed": _packed,
     "har": _exchanges,
     "vcr": _exchanges,
     "curl": _exchanges,

@@ -19,6 +19,7 @@ from ..events import Failed
 from ..framing import sniff
 from ..framing.aws import CONTENT_TYPE as AWS_FRAMES
 from ..framing.aws import Frames, resealed
+from ..framing.inflate import PLAIN
 from ..normalizer import Normalizer
 from ..notes import unheard
 from ..providers.detect import by_address
@@ -31,15 +32,15 @@ from ..takes.redact import (
     secrets_in_url,
 )
 from ..text.shown import clean
-from .packed import PACKED, packing_of, unpack
+from .packed import packing_of, unpack
 from .strangers import HEAD, NoStream, form_of
 
 __all__ = ["MADE", "Answer", "Headers", "Unread", "pairs_of", "take_of", "when"]
 
 MADE = "imported by streamnorm"
 Headers = list[tuple[str, str]]
-LONGEST_HEADER = 64 * 1024
-MOST_HEADERS = 1000
+LONGEST_HEADER = 16 * 1024
+MOST_HEADERS = 256
 # Media types of streams; JSON is none, although an error may be that, and a stream that is a list.
 _STREAMS = ("text/event-stream", "ndjson", "jsonl", "json-seq", "stream+json", AWS_FRAMES)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
@@ -55,6 +56,7 @@ class Answer(msgspec.Struct, kw_only=True):
     headers: Headers = []
     request_headers: Headers = []
     captured: str | None = None
+    remark: str = ""  # on how its body is kept
     times: list[tuple[float, int]] = []  # when so many bytes of the body came, if that is known
     torn: bool = False
     raw: bool = False  # may the body still be in chunks of HTTP/1.1?
@@ -98,7 +100,8 @@ def take_of(answer: Answer, origin: str, *, limit: int) -> Take:
     )
     chunks = _timed(_redacted(body, redactor), answer.times)
     seed = digest_of(chunks)
-    facts = _facts(answer, origin, redactor, seed)
+    whence = f"{origin}, {answer.remark}" if answer.remark else origin
+    facts = _facts(answer, whence, redactor, seed)
     return Take(facts, chunks, facts.get("provider"), seed, bool(answer.times), answer.torn)
 
 
@@ -112,13 +115,12 @@ def _unpacked(answer: Answer, limit: int) -> bytes:
     coding = answer.header("content-encoding").lower().strip()
     packing = packing_of(body)
     if packing is None:
-        if coding not in ("", "identity", *PACKED) and _is_binary(body):
-            raise NoStream(
-                f"is packed with {clean(coding[:40])}, which is not read. Capture it again without: "
-                "accept-encoding: identity"
-            )
-        return body
-    body, whole = unpack(body, name="the body")
+        if coding in PLAIN or not _is_binary(body):  # a browser and a proxy unpack what they keep
+            return body
+        if sniff(body[:64]) == "aws":
+            return body
+        packing = coding
+    body, whole = unpack(body, packing, name="the body")
     if len(body) > limit:
         raise NoStream("is too long when it is unpacked.")
     answer.torn |= not whole

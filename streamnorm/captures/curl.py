@@ -34,8 +34,10 @@ class _Part(NamedTuple):
 def answers(data: bytes) -> Iterator[Answer | Unread]:
     """The answers, in their order."""
     parts = list(_parts(data))
-    kept = [part for part, after in zip(parts, [*parts[1:], None], strict=True)
-            if not _is_on_the_way(part, after)]  # fmt: skip
+    after = [*parts[1:], None]
+    kept = [
+        part for part, then in zip(parts, after, strict=False) if not _is_on_the_way(part, then)
+    ]
     for number, part in enumerate(kept, start=1):
         where = f"answer {number}" if len(kept) > 1 else "the answer"
         if not part.body.strip():

@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 from typing import Any
+from zlib import crc32
 
 import msgspec
 from msgspec import Raw
@@ -122,7 +123,9 @@ def _answer(entry: _Entry, where: str) -> Answer | Unread:
             return Unread(answer.called, "has no body.", aside=True)
         return Unread(answer.called, _DROPPED)
     try:
-        answer.body = _bytes(content)
+        answer.body, answer.remark = _bytes(
+            content, "charset" in answer.header("content-type").lower()
+        )
     except (ValueError, binascii.Error):
         return Unread(answer.called, "has a body that is not the base64 that it is said to be.")
     return answer
@@ -141,11 +144,36 @@ def _plain(entry: _Entry, where: str) -> Answer:
     )
 
 
-def _bytes(content: _Content) -> bytes:
+def _bytes(content: _Content, has_charset: bool) -> tuple[bytes, str]:
+    """The body, and what is odd about how it is kept."""
     text = content.text or ""
     if content.encoding == "base64":
-        return base64.b64decode(text, validate=True)
-    return text.encode("utf-8", "surrogatepass")
+        return base64.b64decode(text, validate=True), ""
+    data = text.encode("utf-8", "surrogatepass")
+    if text.isascii() or has_charset:
+        return data, ""
+    # A stream seldom names its charset, and then browsers and proxies take each byte for a letter of
+    # Latin. What is UTF-8 again when it is put back, or a frame whose checksum fits, was no such text.
+    letters = text.translate(_LATIN)
+    one = letters.encode("latin-1") if max(letters) < "\u0100" else b""
+    if _is_utf8(one) or (one[:1] == b"\0" and crc32(one[:8]) == int.from_bytes(one[8:12])):
+        return one, "its text read as Latin and put back"
+    return data, ""
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+# Letters of Windows' Latin -> the bytes that they stand for; the bytes that are none stand for themselves.
+_LATIN = {
+    ord(bytes([byte]).decode("cp1252")): byte
+    for byte in range(0x80, 0xA0)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
 
 
 # --- messages of a WebSocket ----------------------------------------------------------------------

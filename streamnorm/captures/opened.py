@@ -20,14 +20,15 @@ from typing import BinaryIO, TypeAlias
 from ..errors import RecordingError
 from ..takes.format import BOM, HEADER, Reader
 from . import Left, streams_of
-from .packed import PIECE, packing_of, unpacked
+from .packed import packing_of, unpacked
 from .strangers import HEAD, NoStream, form_of, lanes_of
 from .tape import Bit, Part, parts, parts_of_take
 
-__all__ = ["Opened", "opened"]
+__all__ = ["IN_PIECES", "Opened", "opened"]
 
 Opened: TypeAlias = Iterator[Left | tuple[Part, Bit | None]]
-_IN_PIECES = ("take", "sse", "ndjson", "json", "aws", "session")
+PIECE = 256 * 1024
+IN_PIECES = ("take", "sse", "ndjson", "json", "aws", "session")
 
 
 def opened(
@@ -61,7 +62,7 @@ def _opened(
             yield Left(name, none.why)
             return
         form = ""  # one long value, of which only the end tells more
-    if form not in _IN_PIECES:
+    if form not in IN_PIECES:
         yield from _whole(_counted(chain([begun], rest or ()), advance), name, provider)
         return
     if rest is None or not again or seed or _names_seed(begun):
@@ -108,14 +109,15 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The same, and what is in them if they are packed."""
+    """The same, and what is in them if they are packed; four bytes tell."""
     head = b""
     for piece in pieces:
         head += piece
-        if len(head) > 1:
+        if len(head) > 3:
             break
     whole = chain([head], pieces)
-    return unpacked(whole, name=name) if packing_of(head) is not None else whole
+    packing = packing_of(head)
+    return whole if packing is None else unpacked(whole, packing, name=name)
 
 
 def _counted(pieces: Iterator[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
@@ -143,7 +145,7 @@ def _tells(begun: bytes, provider: str | None) -> bool:
     if (BOM + HEADER).startswith(begun[: len(BOM + HEADER)]) or HEADER.startswith(begun):
         return False
     try:
-        return form_of(begun, whole=False, provider=provider) in _IN_PIECES
+        return form_of(begun, whole=False, provider=provider) in IN_PIECES
     except NoStream:
         return False
 

@@ -1,23 +1,17 @@
 """Packed bytes come in, in pieces; what they are unpacked goes out, in pieces of a bounded size.
 
-Rule: a small file can be made to fill any memory, so what comes out is bounded by what came in. Bytes
-that are cut or damaged give all that was whole before, and then say so.
+Rule: a small file can be made to fill any memory, so what comes out is bounded by what came in
+(``framing.inflate``). Bytes that are cut or damaged give all that was whole before, and then say so.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 
 from ..errors import RecordingError
+from ..framing.inflate import Inflater, NotInflated
 
-__all__ = ["PACKED", "Damaged", "packing_of", "unpack", "unpacked"]
-
-RATIO = 200  # times as long unpacked as packed, at most …
-FREE = 16 * 1024 * 1024  # … from this size on
-PIECE = 256 * 1024
-PACKED = ("gzip", "deflate")  # content encodings that are read here
-_WINDOW = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
+__all__ = ["Damaged", "packing_of", "unpack", "unpacked"]
 
 
 class Damaged(RecordingError):
@@ -25,63 +19,53 @@ class Damaged(RecordingError):
 
 
 def packing_of(first: bytes) -> str | None:
-    """``gzip``, ``zlib``, or None for bytes that are neither."""
+    """What these bytes are packed with, as the word of HTTP for it; None for bytes that are not.
+
+    >>> packing_of(b"\\x1f\\x8b\\x08"), packing_of(b"x\\x9c"), packing_of(b"data: 1")
+    ('gzip', 'deflate', None)
+    """
     if first[:2] == b"\x1f\x8b":
         return "gzip"
-    # Two bytes that are a multiple of 31 and name the one method there is; x is also a letter.
+    # zlib: two bytes that are a multiple of 31 and name the one method there is; x is also a letter.
     if first[:1] == b"\x78" and len(first) > 1 and first[1] in (0x01, 0x5E, 0x9C, 0xDA):
-        return "zlib"
-    return None
+        return "deflate"
+    return "zstd" if first[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
-def unpacked(pieces: Iterable[bytes], *, name: str) -> Iterator[bytes]:
+def unpacked(pieces: Iterable[bytes], packing: str, *, name: str) -> Iterator[bytes]:
     """The bytes, member after member. Raises ``RecordingError`` if they become too many.
 
     >>> import gzip
-    >>> b"".join(unpacked([gzip.compress(b"data: 1")], name="a.gz"))
+    >>> b"".join(unpacked([gzip.compress(b"data: 1")], "gzip", name="a.gz"))
     b'data: 1'
     """
-    machine = zlib.decompressobj(_WINDOW)
-    came = gone = 0
-    begun = False
-    for piece in pieces:
-        came += len(piece)
-        while piece:
-            if machine.eof:  # another member, or zeros that fill a block
-                if not piece.lstrip(b"\0"):
-                    break
-                machine = zlib.decompressobj(_WINDOW)
-            begun = True
-            try:
-                data = machine.decompress(piece, PIECE)
-            except zlib.error as error:
-                raise Damaged(f"{name} is damaged: what is packed in it ends here") from error
-            piece = machine.unused_data if machine.eof else machine.unconsumed_tail
-            gone += len(data)
-            if gone > FREE and gone > RATIO * came:
-                raise RecordingError(
-                    f"{name} becomes more than {RATIO} times as long when it is unpacked, which is "
-                    "refused. Unpack it by hand if you trust it."
-                )
-            if data:
-                yield data
-    while begun and not machine.eof:  # it may hold more than it gave
-        try:
-            data = machine.decompress(machine.unconsumed_tail, PIECE)
-        except zlib.error as error:
-            raise Damaged(f"{name} is damaged: what is packed in it ends here") from error
-        gone += len(data)
-        if not data or (gone > FREE and gone > RATIO * came):
-            raise Damaged(f"{name} is cut: what is packed in it ends before its end")
-        yield data
+    try:
+        inflater = Inflater(packing)
+        for piece in pieces:
+            yield from inflater.feed(piece)
+    except NotInflated as error:
+        raise _error(error, packing, name) from error
+    if not inflater.ended:
+        raise Damaged(f"{name} is cut: what is packed in it ends before its end.")
 
 
-def unpack(data: bytes, *, name: str) -> tuple[bytes, bool]:
+def unpack(data: bytes, packing: str, *, name: str) -> tuple[bytes, bool]:
     """All of it at once, and whether it was whole."""
     found: list[bytes] = []
     try:
-        for piece in unpacked([data], name=name):
+        for piece in unpacked([data], packing, name=name):
             found.append(piece)  # one by one: those before the damage are kept
     except Damaged:
         return b"".join(found), False
     return b"".join(found), True
+
+
+def _error(error: NotInflated, packing: str, name: str) -> RecordingError:
+    if error.code == "damaged":
+        return Damaged(f"{name} is damaged: what is packed in it ({packing}) cannot be read on.")
+    if error.is_limit:
+        return RecordingError(
+            f"{name} becomes too long when it is unpacked: {str(error).partition(';')[0]}, which is "
+            "refused. Unpack it by hand if you trust it."
+        )
+    return RecordingError(f"{name} is not read: {error}")

@@ -34,14 +34,13 @@ _CASSETTE = re.compile(
 )
 _OBJECT = re.compile(rb'\s*\[?\s*(?:\{\s*(?:["}]|\Z)|\Z)')
 _VERBOSE = re.compile(rb"(?m)^< HTTP/\d")
-_SETTING = re.compile(rb"(?:export )?[A-Za-z_][A-Za-z0-9_]*=")
+_SETTING = re.compile(rb"(?m)^(?:export )?[A-Za-z_][A-Za-z0-9_]*=")
 
 _MADE_BY_HAND = "Keep the bytes of the answer as they came: curl -N … > answer.sse"
 _MAGIC = (
     (b"PK\x03\x04", "is a zip archive. Unpack it, and name the files in it."),
     (b"SQLite format 3\0", "is an SQLite database. Streams are kept in files: name one of those."),
     (b"PAR1", "is a Parquet table. Streams are kept in files: name one of those."),
-    (b"\x28\xb5\x2f\xfd", "is packed with zstd. Unpack it first: unzstd FILE"),
     (b"BZh", "is packed with bzip2. Unpack it first: bunzip2 FILE"),
     (b"\xfd7zXZ", "is packed with xz. Unpack it first: unxz FILE"),
     (b"7z\xbc\xaf", "is a 7z archive. Unpack it, and name the files in it."),
@@ -82,8 +81,8 @@ def form_of(head: bytes, *, whole: bool, provider: str | None = None) -> str:
     """
     if head.startswith((HEADER, BOM + HEADER)):
         return "take"
-    if (packing := packing_of(head)) is not None:
-        return packing
+    if packing_of(head) is not None:
+        return "packed"
     text = head.removeprefix(BOM)
     for form, pattern in (("curl", _STATUS), ("har", _HAR), ("vcr", _CASSETTE)):
         if pattern.match(text):
@@ -177,7 +176,7 @@ def _why_text(head: bytes) -> str:
         return (
             "looks like what curl -v prints. Ask with curl -i, which keeps the answer as it came."
         )
-    if _SETTING.match(head.lstrip(b"# \t\r\n")):
+    if _SETTING.search(head[:4096]):
         return "looks like a file of settings (NAME=value), not a stream. Nothing of it was kept."
     if b"\0" in head or _unreadable(head):
         return f"is binary, and nothing that is known. {_MADE_BY_HAND}"
@@ -199,15 +198,23 @@ def _json(head: bytes, whole: bool, provider: str | None) -> str:
     if head.startswith(b'{"kind":"'):
         raise NoStream(_OUR_EVENTS)
     if head[:1] == b"{":
-        for known, lanes in map(_told, _lines(head)):
-            if known:
-                return "session" if lanes else "ndjson"
+        lines = _lines(head)
+        for known, lanes in map(_told, lines):
+            if lanes:
+                return "session"
+            if known and not (whole and len(lines) == 1 and _is_whole_answer(head)):
+                return "ndjson"
     if provider not in (None, AUTO):
         return "ndjson" if head[:1] == b"{" else "json"
     failed = _heard_alone(head)
     if failed is None or failed.reason == "provider_error" or (failed.retryable and whole):
         return "json"  # pieces of a list, or an error
     raise NoStream(_why_json(head, failed))
+
+
+def _is_whole_answer(head: bytes) -> bool:
+    failed = _heard_alone(head)
+    return failed is not None and failed.reason == "protocol"
 
 
 def _heard_alone(head: bytes) -> Failed | None:

@@ -33,6 +33,7 @@ _NAMED = re.compile(r"recorded_with:\s*['\"]?([^'\"\n]{1,80})")
 _DAMAGED = "begins like a cassette of VCR, and is cut or damaged{where}. Record it again."
 _BINARY = ("tag:yaml.org,2002:binary", "!binary")
 _SAFE = (ValueError, binascii.Error)
+_DAMAGED_BYTES = 0  # neither a text nor bytes
 
 Value: TypeAlias = Any  # texts, bytes, lists and mappings
 
@@ -163,15 +164,17 @@ class _Tree:
                 break
             if name not in ("StreamStartEvent", "DocumentStartEvent"):
                 raise _Odd("is a list or a text")
-        found = False
+        keys: list[Value] = []
         while (key := self._next()) is not _END:
+            keys.append(key)
             if key in ("interactions", "http_interactions"):
-                found = True
                 yield from self._items()
             else:
                 self._next()
-        if not found:
+        if not {"interactions", "http_interactions"} & set(map(str, keys)):
             raise _Odd("has no interactions")
+        if not {"version", "recorded_with"} & set(map(str, keys)):
+            raise _Odd("is cut: what follows the interactions is missing")
 
     def _items(self) -> Iterator[Value]:
         event = next(self._events, None)
@@ -208,7 +211,10 @@ class _Tree:
         text: str = event.value
         self._cost += len(text) + 1
         if event.tag in _BINARY:
-            return base64.b64decode(text)
+            try:
+                return base64.b64decode(text)
+            except _SAFE:
+                return _DAMAGED_BYTES
         if event.style is None and event.tag is None and text in ("", "~", "null"):
             return None
         return text

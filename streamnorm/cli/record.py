@@ -43,7 +43,6 @@ exit codes: 0 finished, 2 usage, 3 the stream failed or a call broke
 """
 
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SECRET_OPTIONS = frozenset({"-u", "--user", "-b", "--cookie", "--oauth2-bearer", "--proxy-user"})
 _HEADER = re.compile(r"(?:-H|--header=)?\s*([\w-]+):(.*)", re.DOTALL)
 SHORTEST_SECRET = 8  # of an environment variable: AUTH=yes is none
@@ -165,10 +164,12 @@ def secrets_in_environment(environment: Mapping[str, str]) -> set[str]:
     >>> secrets_in_environment({"MY_API_KEY": "abcdefgh", "HOME": "/home/someone"})
     {'abcdefgh'}
     """
+    from ..takes.redact import is_key_name
+
     return {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and len(value) >= SHORTEST_SECRET and os.sep != value[0]
+        if is_key_name(name, value) and len(value) >= SHORTEST_SECRET and os.sep != value[0]
     }
 
 

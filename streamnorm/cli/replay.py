@@ -165,8 +165,7 @@ class _AsView:
 
     def begin(self, part: Part, number: int) -> None:
         whose = "" if part.lane is None else f", agent {clean(part.lane)}"
-        name = "" if part.lane is not None else f"  {clean(part.name)}"
-        print(f"\n── {number}{whose}{name}")
+        print(f"\n── {number}{whose}")
         self._view = self._new()
 
     def tell(self, events: list[Event]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,9 @@ from ..limits import Limits
 from ..normalizer import Normalizer
 from ..providers import AUTO, PROVIDERS, provider_row
 from ..providers.detect import by_address
-from ..takes.redact import secrets_in_headers, secrets_in_url
+from ..takes.redact import is_key_name, secrets_in_headers, secrets_in_url
 from ..text.written import json_bytes
-from .reading import IDLE, Reading
+from .reading import IDLE, Reading, named_secrets
 from .refusals import BODY, refusal
 from .runtime import CLOSE_WITHIN, apart, to_its_end
 from .sources import Facts, Item, Source, Tap, is_transport, source_of
@@ -59,6 +59,7 @@ def connect(
     patience: float = PATIENCE,
     timeout: Any = None,
     record: str | os.PathLike[str] | None = None,
+    secrets: Iterable[str] = (),
     limits: Limits | None = None,
     strict: bool = False,
     seed: str | None = None,
@@ -78,7 +79,7 @@ def connect(
 
     ``retries``: how often to ask again, before anything was heard, pausing as ``retry-after`` says;
     a pause longer than ``patience`` seconds is left to the caller (``ProviderError.retry_after``).
-    The other options are those of ``normalize``.
+    The other options, ``secrets`` among them, are those of ``normalize``.
 
     ``after`` is ``stream.cursor`` of a stream that was cut, of this program or of one before it: ``json``
     is not sent, but the rest of that answer is asked for, where the provider keeps it (OpenAI's
@@ -101,8 +102,8 @@ def connect(
         after=after, resumes=resumes,
     )  # fmt: skip
     reading = Reading(
-        record=record, limits=limits, strict=strict, seed=seed, idle=idle, deadline=deadline,
-        on_bad_event=on_bad_event, after=after,
+        record=record, secrets=named_secrets(secrets), limits=limits, strict=strict, seed=seed,
+        idle=idle, deadline=deadline, on_bad_event=on_bad_event, after=after,
     )  # fmt: skip
     return Stream(source, name, reading)
 
@@ -135,10 +136,11 @@ def _headers(url: str, name: str | None, given: Mapping[str, str], client: Any) 
 
 
 def _has_key(url: str, given: Mapping[str, str], client: Any) -> bool:
-    """Does the request carry a secret already?"""
+    """Does the request carry a key already?"""
     own = getattr(client, "headers", None)
-    secrets = secrets_in_url(url) | secrets_in_headers(given) | secrets_in_headers(own)
-    return bool(secrets) or getattr(client, "auth", None) is not None
+    keys = secrets_in_url(url, is_key_name)
+    keys |= secrets_in_headers(given, is_key_name) | secrets_in_headers(own, is_key_name)
+    return bool(keys) or getattr(client, "auth", None) is not None
 
 
 class Connection(Source):
@@ -177,7 +179,7 @@ class Connection(Source):
         self.closable = False  # until something is open
         self.attempts = 0
         self._pipe: Normalizer | None = None
-        self._limits = Limits()
+        self._limits, self._secrets = Limits(), frozenset[str]()
         self._recorder: Recorder | None = None
         self._resumes = resumes
         if after is not None:
@@ -191,8 +193,9 @@ class Connection(Source):
     def is_sync(self) -> bool:
         return False
 
-    def bound(self, limits: Limits) -> None:
-        self._limits = limits
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        super().bound(limits, secrets)
+        self._limits, self._secrets = limits, secrets
 
     def feeds(self, pipe: Normalizer) -> None:
         self._pipe = pipe
@@ -295,8 +298,10 @@ class Connection(Source):
             lambda: client.send(request, stream=True), lambda response: response.aclose()
         )
         self._body = source_of(response)
-        self._body.bound(self._limits)
+        self._body.bound(self._limits, self._secrets)
         self.facts = self._body.facts
+        if self._pipe is not None:
+            self._pipe.conceal(self.facts.redacted)
         status = self.facts.status or 200
         if not 200 <= status < 300:
             raise refusal(self.facts, await _some_of(self._body), provider=self.provider or "")

@@ -51,6 +51,7 @@ class Reported:
             words = f"{type(error).__module__.partition('.')[0]}.{name}: {error}".rstrip(": ")
             self.retryable = self.reason == "transport"
         self.message = redacted(str(words))
+        self.hides = redacted(str(error)) != str(error)  # does the exception itself hold a secret?
 
     def as_refusal(self, provider: str) -> ProviderError:
         """For a stream of which nothing was heard."""

@@ -7,23 +7,33 @@ once; the public functions repeat the names, so that an editor and ``help`` can 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import msgspec
 
+from ..errors import UsageError
 from ..limits import Limits
 from ..normalizer import Normalizer
 from ..providers import AUTO
 
-__all__ = ["IDLE", "Reading"]
+__all__ = ["IDLE", "Reading", "named_secrets"]
 
 IDLE = 120.0  # seconds without an event
+
+
+def named_secrets(secrets: Iterable[str]) -> frozenset[str]:
+    """What somebody names as secret. One text is one secret, and not its letters."""
+    named = [secrets] if isinstance(secrets, str | bytes) else [*secrets]
+    if not all(isinstance(secret, str) for secret in named):
+        raise UsageError("secrets are texts: secrets=[api_key, …]")
+    return frozenset(named)
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The options of one stream."""
 
     record: str | os.PathLike[str] | None = None  # where the raw bytes are kept as a take
-    secrets: frozenset[str] = frozenset()  # that a take must not hold, beside those of the request
+    secrets: frozenset[str] = frozenset()  # never to be kept or shown, beside those of the request
     limits: Limits | None = None
     strict: bool = False
     seed: str | None = None

@@ -10,6 +10,7 @@ from .. import refusals as refused
 from ..errors import ProviderError
 from ..providers import PROVIDERS
 from ..refusals import BODY, object_in, retry_after, words_in
+from ..takes.redact import bare_url
 from .sources import Facts
 
 __all__ = ["BODY", "Gate", "refusal", "retry_after"]
@@ -94,7 +95,9 @@ class Gate:
 def refusal(facts: Facts, body: bytes, *, provider: str = "") -> ProviderError:
     """What a server said instead of streaming, without a secret of the request."""
     body = facts.redacted_body(body)  # before anything is cut: half a key is no key to a redactor
+    headers = facts.headers
+    if location := headers.get("location"):  # whose query may be a key to what is there
+        headers = {**headers, "location": bare_url(location)}
     return refused.refusal(
-        body, status=facts.status, headers=facts.headers, provider=provider,
-        redacted=facts.redacted,
-    )  # fmt: skip
+        body, status=facts.status, headers=headers, provider=provider, redacted=facts.redacted
+    )

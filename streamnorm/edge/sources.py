@@ -30,7 +30,7 @@ from ..framing.aws import EXCEPTION, event_frame
 from ..framing.inflate import PLAIN
 from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
-from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url
+from ..takes.redact import Redactor, secrets_in_headers, secrets_in_text, secrets_in_url
 from ..text.written import plain_values
 from .runtime import CLOSE_WITHIN, in_thread, to_its_end, unwind
 from .unpacking import Unpacking, Watching
@@ -57,7 +57,7 @@ _AT_HAND: tuple[type, ...] = (list, tuple, type(iter([])), type(iter(())))  # no
 class Facts:
     """What is known about a response besides its body. ``secrets`` are never to be shown."""
 
-    __slots__ = ("_raw", "_request_headers", "headers", "status", "url")
+    __slots__ = ("_also", "_raw", "_redactor", "_request_headers", "headers", "status", "url")
 
     def __init__(
         self,
@@ -72,6 +72,12 @@ class Facts:
         self.headers = _texts(headers)
         self._request_headers = request_headers
         self._raw = headers  # where a name may come twice
+        self._also: frozenset[str] = frozenset()
+        self._redactor: Redactor | None = None  # made when something is to be shown
+
+    def hide(self, secrets: frozenset[str]) -> None:
+        """These are secrets, too: somebody has named them."""
+        self._also, self._redactor = secrets, None
 
     @property
     def request_headers(self) -> dict[str, str]:
@@ -82,15 +88,22 @@ class Facts:
     def secrets(self) -> set[str]:
         """The values of the request that must neither be kept nor shown."""
         found = secrets_in_headers(self.request_headers) | secrets_in_headers(self._raw)
-        return found | secrets_in_url(self.url or "")
+        return found | secrets_in_url(self.url or "") | self._also
 
     def redacted(self, text: str) -> str:
-        """The text without any secret of this request: providers do echo keys in messages."""
-        return Redactor(self.secrets).clean_text(text)
+        """The text without any secret of this request, as providers do echo keys in messages, and
+        without any in an address that stands in it."""
+        if others := secrets_in_text(text):
+            text = Redactor(others).clean_text(text)
+        return self._redacting().clean_text(text)
 
     def redacted_body(self, body: bytes) -> bytes:
         """The same for a body, which may end inside a secret."""
-        return Redactor(self.secrets).whole(body)
+        return self._redacting().whole(body)
+
+    def _redacting(self) -> Redactor:
+        self._redactor = self._redactor or Redactor(self.secrets)
+        return self._redactor
 
 
 class Source:
@@ -138,8 +151,9 @@ class Source:
         """The provider, if anything tells before the first payload."""
         return self.provider
 
-    def bound(self, limits: Limits) -> None:
-        """How much may be unpacked of what is read."""
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        """How much may be unpacked of what is read, and what is never to be shown of it."""
+        self.facts.hide(secrets)
 
     def feeds(self, pipe: Normalizer) -> None:
         """What is read goes to this pipe: one that can be resumed asks it where it is."""
@@ -413,7 +427,8 @@ class _Response(Source):
         self._response, self._unpacking = response, unpacking
         self._read = [0]  # bytes, if it is async
 
-    def bound(self, limits: Limits) -> None:
+    def bound(self, limits: Limits, secrets: frozenset[str]) -> None:
+        super().bound(limits, secrets)
         if self._unpacking is not None:
             self._unpacking.limits = limits
 

@@ -30,7 +30,7 @@ from ..normalizer import Normalizer
 from .broadcast import Broadcast
 from .failures import CutShort, Reported, error_of
 from .intake import Intake
-from .reading import IDLE, Reading
+from .reading import IDLE, Reading, named_secrets
 from .runtime import CLOSE_WITHIN, spawn
 from .sources import Item, Source, as_item, is_transport, source_of
 from .summary import PIECES, Tally
@@ -76,8 +76,8 @@ def normalize(
     bytes, str, payloads or SDK model objects. The provider is told from the object, its address or
     its first payload, unless named.
 
-    ``record`` keeps the raw bytes as a take, without the keys of the request and without the
-    ``secrets`` that are named. ``idle`` is how many seconds may pass without an event
+    ``record`` keeps the raw bytes as a take. Neither there nor in an error or a log are the keys of the
+    request, nor the ``secrets`` that are named. ``idle`` is how many seconds may pass without an event
     (keep-alives do not count, nor does the time that the reader takes), ``deadline`` how many the
     whole stream may take. The rest is handed to ``Normalizer``.
 
@@ -86,7 +86,7 @@ def normalize(
     ['stream_start', 'text_delta', 'finish']
     """
     reading = Reading(
-        record=record, secrets=frozenset(secrets), limits=limits, strict=strict, seed=seed, idle=idle,
+        record=record, secrets=named_secrets(secrets), limits=limits, strict=strict, seed=seed, idle=idle,
         deadline=deadline, on_bad_event=on_bad_event,
     )  # fmt: skip
     return Stream(source_of(source), provider, reading)
@@ -108,7 +108,8 @@ class Stream:
         self._source = source
         self._pipe: Normalizer = reading.pipe(provider or source.whose())
         source.feeds(self._pipe)
-        source.bound(reading.limits or Limits())
+        source.bound(reading.limits or Limits(), reading.secrets)
+        self._pipe.conceal(source.facts.redacted)
         self._queue: deque[Event] = deque()
         self._over = False  # nothing follows what is in the queue, but perhaps …
         self._error: Exception | None = None  # … this, once
@@ -171,6 +172,8 @@ class Stream:
                         counts[type(event)] += 1
                         tally.last = time.monotonic()
                         return event
+                    if type(events[-1]) is Failed:
+                        events = self._concealed(events)
                     tally.hear(events)
                     queue.extend(events)
                     if tally.end is None and self._free:
@@ -572,10 +575,20 @@ class Stream:
         events = self._intake.told(events)
         if events:
             self._timer.heard()
+            if type(events[-1]) is Failed:
+                events = self._concealed(events)
             self._tally.hear(events)
             self._queue.extend(events)
             if self._tally.end is not None:
                 self._free = False
+
+    def _concealed(self, events: list[Event]) -> list[Event]:
+        """The same; a provider that tells a failure in its stream may repeat the key that it was sent."""
+        end = events[-1]
+        assert isinstance(end, Failed)
+        hide = self._source.facts.redacted
+        code = end.code and hide(end.code)
+        return [*events[:-1], Failed(end.reason, hide(end.error), end.retryable, code)]
 
     def _pause(self, now: float, since: float | None) -> None:
         """A read gave no event that began then; None: it took no time."""
@@ -614,7 +627,10 @@ class Stream:
             # Without its traceback, which would hold this stream in a cycle.
             self._source.claim(error)
             self._cause = error.with_traceback(None)
-            self._fail(Reported(error, self._source.facts.redacted))
+            reported = Reported(error, self._source.facts.redacted)
+            if reported.hides:  # a traceback would show it
+                self._cause = None
+            self._fail(reported)
         return True
 
     def _leave_packed(self, error: NotInflated) -> None:

@@ -11,9 +11,11 @@ provider itself says of a failure is handed on in its own words.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+
+import msgspec
 
 from ..errors import RecordingError, UsageError
 from ..events import Event, Failed, FailedReason, StreamStart, Unrecognized, event_to_dict
@@ -28,6 +30,7 @@ from ..providers.detect import by_address
 from ..text.shown import clean
 from .clients import library_of, stream_class, transport_class
 from .failures import error_of
+from .reading import named_secrets
 from .sources import Facts
 from .summary import Tally
 from .unpacking import Unpacking
@@ -49,14 +52,16 @@ def transport(
     record: str | os.PathLike[str] | None = None,
     eager: bool = False,
     limits: Limits | None = None,
+    secrets: Iterable[str] = (),
     on_summary: Told | None = None,
 ) -> Any:
     """A transport for ``Client`` and ``AsyncClient`` of httpx and httpx2, around ``inner``.
 
     Without ``inner`` it is the library's own, with its defaults. ``record`` is a folder: each stream
-    becomes a take in it, without keys. ``eager`` hands a call on when it is closed, and does not wait
-    for the end of its turn. ``on_summary`` is called at the end of each stream, by whoever reads it,
-    with what ``Stream.summary`` has, ``failure`` and ``handed_on`` (bytes).
+    becomes a take in it, without keys and without the ``secrets`` that are named. ``eager`` hands a call
+    on when it is closed, and does not wait for the end of its turn. ``on_summary`` is called at the end
+    of each stream, by whoever reads it, with what ``Stream.summary`` has, ``failure`` and ``handed_on``
+    (bytes).
 
     ::
 
@@ -66,7 +71,9 @@ def transport(
     """
     if record is not None and not os.path.isdir(record):
         raise UsageError(f"record is a folder that is there: make {clean(os.fspath(record))} first")
-    return transport_class(_GuardingTransport)(inner, _Options(record, eager, limits, on_summary))
+    return transport_class(_GuardingTransport)(
+        inner, _Options(record, eager, limits, named_secrets(secrets), on_summary)
+    )
 
 
 class _Options:
@@ -75,9 +82,11 @@ class _Options:
         record: str | os.PathLike[str] | None,
         eager: bool,
         limits: Limits | None,
+        secrets: frozenset[str],
         on_summary: Told | None,
     ) -> None:
         self.record, self.eager, self.limits, self.on_summary = record, eager, limits, on_summary
+        self.secrets = secrets
 
 
 class _GuardingTransport:
@@ -248,10 +257,12 @@ class _Guard:
 
     def __init__(self, facts: Facts, wire: _Wire, library: Any, options: _Options) -> None:
         self._facts, self._library, self._options = facts, library, options
+        facts.hide(options.secrets)
         self._tally = Tally()
         self._passage = Passage(
             wire.name, eager=options.eager, limits=options.limits, listener=self._tally.hear
         )
+        self._passage.conceal(facts.redacted)
         self._recorder: Recorder | None = None
         self._sure = wire.sure
         self._first: list[bytes] = []  # until it is sure: what came …
@@ -312,7 +323,8 @@ class _Guard:
         self._finish()
         if failure is None or self._foreign or self._is_unknown(failure):
             return
-        raise error_of(failure, self._passage.provider, partial(_mixed, self._library))
+        shown = msgspec.structs.replace(failure, error=self._facts.redacted(failure.error))
+        raise error_of(shown, self._passage.provider, partial(_mixed, self._library))
 
     # --- is it a stream of ours? ----------------------------------------------------------------
 
@@ -387,7 +399,11 @@ class _Guard:
             summary = self._tally.summary()
             summary |= {"provider": passage.provider, "seed": passage.seed}
             summary |= {"notes": dict(passage.notes), "handed_on": passage.bytes}
-            summary["failure"] = event_to_dict(passage.failure) if passage.failure else None
+            if (failure := passage.failure) is not None:
+                failure = msgspec.structs.replace(
+                    failure, error=self._facts.redacted(failure.error)
+                )
+            summary["failure"] = event_to_dict(failure) if failure else None
             if recorder is not None:
                 summary["recording"] = {"path": recorder.path, "failed": recorder.failed}
             self._options.on_summary(summary)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 from ..providers import PROVIDERS
-from ..takes.redact import KEPT, Redactor, is_secret_header, secrets_in_url
+from ..takes.redact import KEPT, Redactor, is_key_name
 
 __all__ = [
     "Pairs",
@@ -50,7 +50,7 @@ def client_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     headers: dict[str, str] = {}
     for raw, text in pairs:
         name, value = raw.decode("latin-1").lower(), text.decode("latin-1")
-        several = name in headers and not is_secret_header(name)
+        several = name in headers and not is_key_name(name)
         headers[name] = f"{headers[name]}, {value}" if several else value
     return headers
 
@@ -60,7 +60,7 @@ def asked_with(headers: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in headers.items()
-        if name not in _STAY and not name.startswith(_STAY_FAMILIES) and not is_secret_header(name)
+        if name not in _STAY and not name.startswith(_STAY_FAMILIES) and not is_key_name(name)
     }
 
 
@@ -70,10 +70,9 @@ def passed_query(query: str) -> str:
     >>> passed_query("beta=true&key=AIza-123")
     'beta=true'
     """
-    if not secrets_in_url(f"//host/?{query}"):
-        return query
     pairs = parse_qsl(query, keep_blank_values=True)
-    return urlencode([p for p in pairs if not secrets_in_url(f"//host/?{urlencode([p])}")])
+    kept = [(name, value) for name, value in pairs if not is_key_name(name, value)]
+    return query if len(kept) == len(pairs) else urlencode(kept)
 
 
 def with_query(address: str, query: str) -> str:

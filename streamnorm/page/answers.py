@@ -6,14 +6,21 @@ how it may be used, and an error is one clear sentence. No trace of a program le
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from concurrent.futures import Future
+from contextlib import aclosing
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from ..errors import StreamnormError
 from ..text.written import safe_json
 
-__all__ = ["HEADERS", "answer", "problem"]
+__all__ = ["HEADERS", "LINES", "MISTAKE", "answer", "json_answer", "problem", "told_in_lines"]
 
+LINES = "application/x-ndjson"
+
+MISTAKE = "the server made a mistake; its log says more"
 HEADERS = {
     "content-security-policy": "default-src 'self'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -29,9 +36,38 @@ HEADERS = {
 
 def answer(value: Any, status: int = 200) -> Response:
     """Any plain value as JSON."""
-    return Response(safe_json(value), status, media_type="application/json")
+    return json_answer(safe_json(value), status)
+
+
+def json_answer(written: bytes, status: int = 200) -> Response:
+    """What was written as JSON already."""
+    return Response(written, status, media_type="application/json")
 
 
 def problem(status: int, sentence: str) -> Response:
     """What went wrong, and what to do, in one sentence."""
     return answer({"error": {"message": sentence}}, status)
+
+
+def told_in_lines(steps: AsyncGenerator[int | Future[bytes], None], size: int) -> Response:
+    """How far it is, line by line, and in the last one the answer or what went wrong:
+    ``{"done": 17, "of": 99}`` … ``{"answer": …}`` or ``{"error": {"message": …}}``. Whoever closes the
+    connection before that ends the work."""
+    return StreamingResponse(_lines(steps, size), media_type=LINES)
+
+
+async def _lines(
+    steps: AsyncGenerator[int | Future[bytes], None], size: int
+) -> AsyncIterator[bytes]:
+    async with aclosing(steps):
+        try:
+            async for step in steps:
+                if isinstance(step, Future):
+                    yield b'{"answer":' + step.result() + b"}\n"
+                else:
+                    yield safe_json({"done": step, "of": size}) + b"\n"
+        except StreamnormError as error:
+            yield safe_json({"error": {"message": str(error)}}) + b"\n"
+        except Exception:
+            yield safe_json({"error": {"message": MISTAKE}}) + b"\n"
+            raise

@@ -6,6 +6,7 @@
     GET  /api/takes/{name}           one take, frame by frame, with its events and notes
     GET  /api/cut/{name}?at=N        what is heard if the wire ends after N bytes
     POST /api/uploads                a file as the body; answers like a take, with a name for cuts
+                                     (these three as lines with progress, if asked for in ``accept``)
     GET  /api/chats                  the chats that are kept, the latest first
     POST /api/chat                   {"id","messages","approvals","provider","live"}: a run begins
     GET  /api/chat/{id}/log          what was told in a chat, and what is; ``ui.router`` has the rest
@@ -17,11 +18,11 @@ JSON or SSE. What is wrong with a request is said in one sentence.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -35,14 +36,16 @@ from .. import __version__
 from ..errors import StreamnormError
 from ..providers import AUTO, PROVIDERS, programs
 from ..text.shown import shorten
+from ..text.written import safe_json
 from ..ui.router import chat_router
-from .answers import answer, problem
+from .answers import LINES, MISTAKE, answer, json_answer, problem, told_in_lines
 from .chat import ME, Chats, Model, Talk, chosen, owned
 from .dissect import cut, dissect
 from .origins import LOCAL, Guard
 from .protocols import protocol_routers
 from .scripted import SUGGESTIONS, TOOLS, Scripted
 from .takes import LARGEST_UPLOAD, Takes, scripted_wires
+from .work import Budget, Busy, Workshop
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -71,6 +74,7 @@ def create_app(
     """The application. ``live`` are models by provider; ``chats`` is where chats are kept, in memory
     unless given; ``more`` are routes of one's own."""
     chats, scripted, live = chats or Chats(), scripted or Scripted(), live or {}
+    workshop = Workshop()
     talk = Talk(partial(chosen, scripted=scripted, live=live), TOOLS, chats.history)
     cross_site = bool(origins)  # those are checked before it comes to this
     routers = [
@@ -92,12 +96,13 @@ def create_app(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await chats.open()
         yield
+        workshop.close()
         await end_answers()
         await chats.aclose()
 
     app = Starlette(
         routes=[
-            *more, *_Page(takes).routes(), *_Chats(chats, live).routes(), *chat_routes,
+            *more, *_Page(takes, workshop).routes(), *_Chats(chats, live).routes(), *chat_routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, hosts=hosts, origins=origins)],
@@ -113,8 +118,8 @@ def create_app(
 class _Page:
     """The page itself, and the takes that it shows."""
 
-    def __init__(self, takes: Takes) -> None:
-        self._takes = takes
+    def __init__(self, takes: Takes, workshop: Workshop) -> None:
+        self._takes, self._workshop = takes, workshop
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -132,21 +137,41 @@ class _Page:
         return await self._dissected(request.path_params["name"], request)
 
     async def cut(self, request: Request) -> Response:
-        take = self._found(request.path_params["name"])
+        take, provider = self._found(request.path_params["name"]), _provider(request)
         at = request.query_params.get("at", "")
         if not at.isascii() or not at.isdigit() or len(at) > 12:
             raise HTTPException(400, "say where to cut: ?at= and a number of bytes")
-        return answer(await run_in_threadpool(cut, take, int(at), _provider(request)))
+        return await self._worked(
+            request, len(take.wire), lambda budget: cut(take, int(at), provider, budget)
+        )
 
     async def upload(self, request: Request) -> Response:
         data = await _body(request, LARGEST_UPLOAD)
         if not data:
             raise HTTPException(400, "the file is empty: there is nothing to show")
-        return await self._dissected(self._takes.keep(data), request)
+        name = await run_in_threadpool(self._takes.keep, data)
+        return await self._dissected(name, request)
 
     async def _dissected(self, name: str, request: Request) -> Response:
-        shown = await run_in_threadpool(dissect, self._found(name), _provider(request))
-        return answer({"name": name, **shown})
+        take, provider = self._found(name), _provider(request)
+        return await self._worked(
+            request,
+            len(take.wire),
+            lambda budget: {"name": name, **dissect(take, provider, budget)},
+        )
+
+    async def _worked(self, request: Request, size: int, act: Callable[[Budget], Any]) -> Response:
+        """What comes of reading a whole file: at once, or at the end of lines that tell how far it is."""
+        budget = Budget(size)
+        if LINES in request.headers.get("accept", ""):
+            steps = self._workshop.work(lambda budget: safe_json(act(budget)), budget)
+            return told_in_lines(steps, size)
+        try:
+            return json_answer(
+                await self._workshop.result(lambda budget: safe_json(act(budget)), budget)
+            )
+        except Busy as busy:
+            raise HTTPException(503, str(busy)) from busy
 
     def _found(self, name: str) -> Take:
         take = self._takes.get(name)
@@ -229,4 +254,4 @@ async def _our_problem(request: Request, error: Exception) -> Response:
 
 
 async def _mistake(request: Request, error: Exception) -> Response:
-    return problem(500, "the server made a mistake; its log says more")
+    return problem(500, MISTAKE)

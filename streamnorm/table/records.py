@@ -36,7 +36,8 @@ def records(name: str, data: bytes, *, provider: str | None = None) -> Iterator[
     """
     for found in streams_of(data, name=name, provider=provider):
         if isinstance(found, Left):
-            yield unreadable(name, found.name, found.why, size=len(data))
+            if not found.aside:  # what stands beside streams, as pages and pictures do in a HAR
+                yield unreadable(name, found.name, found.why, size=len(data))
         else:
             yield from records_of(name, found, provider=provider)
 

@@ -52,7 +52,7 @@ def pipe_for(take: Heard, provider: str | None = None, **options: Any) -> Normal
 def refused(header: dict[str, Any]) -> bool:
     """Does the status say that there is no stream?"""
     status = header.get("status")
-    return type(status) is int and not 200 <= status < 300
+    return type(status) is int and 100 <= status < 600 and status // 100 != 2
 
 
 def resume_in(pipe: Normalizer) -> None:

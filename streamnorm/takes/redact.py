@@ -21,7 +21,7 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import (
@@ -39,9 +39,11 @@ __all__ = [
     "KEPT",
     "Redactor",
     "bare_url",
-    "is_secret_header",
+    "is_key_name",
+    "is_secret_name",
     "kept_headers",
     "secrets_in_headers",
+    "secrets_in_text",
     "secrets_in_url",
 ]
 
@@ -514,43 +516,98 @@ def _unsettled(buffer: bytes, known: int) -> int:
 
 # --- where secrets stand --------------------------------------------------------------------------
 
-# Headers whose value is a secret, by any part of their name: authorization, x-api-key, api-key,
-# x-goog-api-key, cookie, set-cookie, proxy-authorization, x-amz-security-token …
-_SECRET_HEADER = re.compile(
-    r"auth|api-?key|\bkey\b|-key$|token|secret|cookie|credential|password|signature", re.IGNORECASE
+# A name is read word by word (``x-api-key``, ``api_key`` and ``apiKey`` are the same two), so that nobody
+# has to list the names that there are. These words name keys:
+_KEY_WORDS = frozenset((
+    "key", "keys", "token", "tokens", "secret", "secrets", "pass", "passwd", "password", "passwords",
+    "passphrase", "passcode", "pwd", "pw", "sig", "signature", "auth", "oauth", "authorization",
+    "authentication", "credential", "credentials", "cred", "creds", "cookie", "cookies", "jwt", "bearer",
+    "otp", "totp", "csrf", "xsrf", "hmac", "sas", "assertion", "ticket",
+))  # fmt: skip
+# … and these whose visit it is: not to be kept or shown either, but no key to anything by itself.
+_SESSION_WORDS = frozenset(("session", "sessions", "sess", "sid"))
+_RUN_TOGETHER = re.compile(
+    "(?:token|secret|password|passwd|passphrase|credential|signature|cookie|jwt)s?$|"
+    "(?:access|account|api|app|auth|client|encryption|function|host|license|master|private|secret|"
+    "session|shared|signing|storage|subscription|user)keys?$"
 )
-# … although these only count tokens.
-_COUNTS = re.compile(r"ratelimit|tokens", re.IGNORECASE)
-_SECRET_QUERY = re.compile(
-    r"^(?:key|sig|code)$|api-?_?key|token|secret|password|signature|credential|auth", re.IGNORECASE
+_SESSION = re.compile("session|(?:asp|j|php|user|web)sess(?:ion)?(?:id)?$")  # at its beginning
+# What stands behind it in a name of something about a key, and not of one: token_type, auth_url.
+_ABOUT = frozenset((
+    "age", "alg", "algorithm", "endpoint", "expires", "expiry", "format", "kind", "length", "lifetime",
+    "method", "mode", "name", "size", "ttl", "type", "uri", "url", "version",
+))  # fmt: skip
+# Names of how many tokens there are, or may be, or when there will be more …
+_COUNTING = re.compile(
+    "max|min|num|count|total|limit|remain|reset|used|usage|input|output|prompt|complet|cach|rate|budget|"
+    "per|think|reason"
 )
+_COUNT = re.compile(r"[\dTZhms.,:+\s-]*")  # … say so in digits
+_IN_NAMES = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _COOKIE_WORDS = frozenset({"path", "domain", "expires", "max-age", "samesite"})
+# A parameter in any text: ?sig=… or &pwd=…, also where the address stands encoded in another.
+_PARAMETER = re.compile(r"""[?&#;](?=([^\s?&#;=/"'<>]{1,80})=([^\s&#;"'<>,]+))""")
+_USER = re.compile(r"//([^\s/?#@\"'<>]+)@")
+
+Named: TypeAlias = Callable[[str, str], bool]  # name and value: is the value a secret?
 
 
-def is_secret_header(name: str) -> bool:
-    """Does a header of this name, in lower case, carry a secret?
+def is_key_name(name: str, value: str = "") -> bool:
+    """Does something of this name, a header or a parameter, hold a key?
 
-    >>> is_secret_header("x-api-key"), is_secret_header("x-ratelimit-tokens")
+    >>> [is_key_name(name) for name in ("subscription-key", "x-auth-tokens", "sessionToken", "pwd")]
+    [True, True, True, True]
+    >>> [is_key_name(name) for name in ("tokenizer", "top_k", "keep_alive", "author", "token_type")]
+    [False, False, False, False, False]
+    >>> is_key_name("max_tokens", "1024"), is_key_name("x-ratelimit-remaining-tokens", "6m0s")
+    (False, False)
+    """
+    words = _words(name)
+    if words == ["code"]:  # of a sign-in; a status_code is none
+        return True
+    counts = value != "" and _COUNTING.search(name.lower()) and _COUNT.fullmatch(value)
+    return not counts and _is_of(words, lambda w: w in _KEY_WORDS or bool(_RUN_TOGETHER.search(w)))
+
+
+def is_secret_name(name: str, value: str = "") -> bool:
+    """As ``is_key_name``, or that of a session.
+
+    >>> is_secret_name("x-session-affinity"), is_key_name("x-session-affinity")
     (True, False)
     """
-    return _SECRET_HEADER.search(name) is not None and _COUNTS.search(name) is None
+    return is_key_name(name, value) or _is_of(
+        _words(name), lambda w: w in _SESSION_WORDS or bool(_SESSION.match(w))
+    )
 
 
-def secrets_in_headers(headers: Headers | None) -> set[str]:
-    """The secret values among headers, without what stands around them.
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _IN_NAMES.findall(name)]
+
+
+def _is_of(words: list[str], telling: Callable[[str], bool]) -> bool:
+    """Is one of the words telling, and what follows the last of those does not say otherwise?"""
+    after = [at for at, word in enumerate(words, 1) if telling(word)]
+    return bool(after) and _ABOUT.isdisjoint(words[after[-1] :])
+
+
+def secrets_in_headers(headers: Headers | None, named: Named = is_secret_name) -> set[str]:
+    """The secret values among headers, without what stands around them; and those in addresses there.
 
     >>> secrets_in_headers({"Authorization": "Bearer abc-def-ghi", "Accept": "text/plain"})
     {'abc-def-ghi'}
+    >>> secrets_in_headers({"Location": "/next?sig=abcdefgh"})
+    {'abcdefgh'}
     """
     found: set[str] = set()
     for name, value in _pairs(headers):
-        if not is_secret_header(name):
-            continue
-        found.update(_cookies(value) if "cookie" in name else _credentials(value))
+        if named(name, value):
+            found.update(_cookies(value) if "cookie" in name else _credentials(value))
+        elif "=" in value or "@" in value:
+            found |= secrets_in_text(value, named)
     return {value for value in found if len(value) >= FOUND_SHORTEST}
 
 
-def secrets_in_url(url: object) -> set[str]:
+def secrets_in_url(url: object, named: Named = is_secret_name) -> set[str]:
     """The secret values in a URL: user and password, and parameters that are named like keys.
 
     >>> sorted(secrets_in_url("https://me:pass-word@host/v1?alt=sse&key=AIza-123"))
@@ -559,7 +616,24 @@ def secrets_in_url(url: object) -> set[str]:
     parts = _split(url)
     found = {unquote(part) for part in (parts.username, parts.password) if part}
     found |= {part for part in (parts.username, parts.password) if part}
-    found |= {v for k, v in parse_qsl(parts.query) if _SECRET_QUERY.search(k)}
+    found |= {v for k, v in parse_qsl(parts.query) if named(k, v)}
+    found |= secrets_in_text(str(url), named) if url else set()
+    return {value for value in found if len(value) >= FOUND_SHORTEST}
+
+
+def secrets_in_text(text: str, named: Named = is_secret_name) -> set[str]:
+    """The same in addresses that stand anywhere in a text: in the words of an error, in a header.
+
+    >>> secrets_in_text("redirected to 'https://host/?pwd=hunter2%21'")
+    {'hunter2!'}
+    """
+    found: set[str] = set()
+    for written in {text, unquote(text)}:
+        for name, value in _PARAMETER.findall(written):
+            if named(unquote(name), value):
+                found.add(unquote(value))
+        for user in _USER.findall(written):
+            found |= {*user.split(":", 1), *map(unquote, user.split(":", 1))}
     return {value for value in found if len(value) >= FOUND_SHORTEST}
 
 
@@ -655,7 +729,9 @@ def _pairs(headers: Headers | None) -> Iterator[tuple[str, str]]:
     if several is not None:
         pairs = several()
     else:
-        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        # urllib's are no mapping, and have items all the same
+        items = getattr(headers, "items", None)
+        pairs = items() if items is not None else headers
     for name, value in pairs:
         yield _as_text(name).strip().lower(), _as_text(value).strip()
 

@@ -147,13 +147,16 @@ class Following:
 
     def _told(self, event: ServerSentEvent) -> Told | None:
         """What is said of an event; None if it is an end and no more."""
-        if event.id:
+        is_kept = (
+            bool(event.id) and event.id != self.position
+        )  # in the log: an id lasts until the next
+        if is_kept:
             self._failures, self.position = 0, event.id
         if event.data == DONE:
             self._ended = True
             return None
         payload = self._read(event.data)
-        if UNAVAILABLE in payload.values():
+        if not is_kept and UNAVAILABLE in payload.values():
             raise _Cut(UNAVAILABLE)
         self._ended = payload.get("kind") == "end" or payload.get("type") in LAST
         return None if payload.get("kind") == "end" else _typed(payload)

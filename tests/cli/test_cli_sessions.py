@@ -16,7 +16,7 @@ def test_each_answer_is_shown_and_the_agent_below_is_named(capsys):
     assert main(["replay", str(RECORDINGS / "claude_code" / "sub_agent.sse")]) == 0
     shown = capsys.readouterr().out
     heads = [line for line in shown.splitlines() if line.startswith("── ")]
-    assert heads == ["── 1 of 3", "── 2 of 3, agent toolu_01bIqWMYFvLNm1zway8b13cs", "── 3 of 3"]
+    assert heads == ["── 1", "── 2, agent toolu_01bIqWMYFvLNm1zway8b13cs", "── 3"]
     assert "They said from-below." in shown
 
 

@@ -284,6 +284,58 @@ def test_a_call_that_was_given_up_comes_again_under_its_own_name_or_is_broken(
     assert told(desk)[-1] == ends
 
 
+@pytest.mark.parametrize(
+    ("given", "text", "by_client", "by_provider"),
+    [
+        ("", '{"a":1}', "whole", "whole"),
+        ('{"a":1}', '{"a":1}', "whole", "whole"),
+        ('{"a":1}', '{"a":1,"b":2}', "conflict", "whole"),  # it may know more by then
+        ('{"a":1}', '{"a":2,"b":2}', "conflict", "conflict"),
+        ('{"a":1}', '{"a":2}', "conflict", "conflict"),
+        ('{"a":1}', "", "conflict", "conflict"),
+    ],
+)
+def test_a_call_that_begins_again_says_the_input_that_it_began_with(
+    given: str, text: str, by_client: str, by_provider: str
+):
+    for kind, ends in ((Kind(), by_client), (Kind("mcp", "provider"), by_provider)):
+        desk = Desk()
+        first = desk.open(kind, id="a", name="")
+        first.given = given
+        desk.void(first)
+        call = desk.open(kind, id="a", name="f")
+        if text:
+            desk.append(call, text)
+        desk.close(call)
+        desk.end_turn("stop")
+        assert told(desk)[-1] == ends
+
+
+@pytest.mark.parametrize(("text", "ends"), [("", "whole"), ('{"a"', "conflict")])
+def test_where_nothing_closes_a_call_one_that_was_given_up_with_a_text_is_not_told_again(
+    text: str, ends: str
+):
+    desk = Desk(closes=False)
+    first = desk.open(id="a", name="f")
+    if text:
+        desk.append(first, text)
+    desk.void(first)
+    desk.append(desk.open(id="a", name="f"), WHOLE)
+    desk.end_turn("stop")
+    assert told(desk)[-1] == ends
+
+
+def test_a_copy_that_may_be_of_another_has_to_agree_with_what_states_the_text():
+    for aside, ends in (('{"a":1}', "whole"), ('{"a":2}', "conflict")):
+        desk, call = opened('{"a"')
+        desk.taint(call, "a copy came that names two calls")
+        call.aside = hash(aside)
+        desk.settle(call, '{"a":1}')
+        desk.close(call)
+        desk.end_turn("stop")
+        assert told(desk)[-1] == ends
+
+
 def test_where_calls_are_closed_an_id_that_begins_again_elsewhere_voids_the_one_that_was_open():
     desk, _ = opened(WHOLE)
     again = desk.open(id="a", name="f", place=1)

@@ -39,7 +39,7 @@ ERRORS = {
 PIPE = {"Limits", "NOTES", "Normalizer", "PROVIDERS", "Passage"}
 EDGE = {
     "ConsumerTooSlow", "PartialArgs", "Preview", "Recorder", "Stream", "Take", "Telemetry", "connect",
-    "normalize", "observe", "read_take", "replay", "transport",
+    "normalize", "observe", "read_take", "redact_logs", "replay", "transport",
 }  # fmt: skip
 KEPT = {
     "Approval", "Artifact",

@@ -213,7 +213,10 @@ def main() -> None:
         kept += acknowledged
 
         async def look(tell: Tell, number: int = number, acknowledged: int = acknowledged) -> None:
-            tell(await store.check(number, acknowledged))
+            try:
+                tell(await store.check(number, acknowledged))
+            except Exception as error:  # noqa: BLE001  whatever it is, it should have been otherwise
+                tell([f"{name}, kill {number}: {error!r}"])
 
         (violated,) = told(look)
         line = {"kills": number + 1, "kept": kept, "violated": violated}

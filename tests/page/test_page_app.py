@@ -97,9 +97,9 @@ def test_a_cut_anywhere_tells_what_the_pipe_tells_of_those_bytes(name: str) -> N
 
 
 def test_frames_end_where_the_wire_ends_them() -> None:
-    assert spans(b"data: 1\r\n\r\ndata: 2\r\n\r\n", "gemini") == [11, 22]
-    assert spans(b'{"a":1}\n{"b":2}', "ollama") == [8, 15]
-    assert spans(b"", "openai_chat") == []
+    assert [*spans(b"data: 1\r\n\r\ndata: 2\r\n\r\n", "gemini")] == [11, 22]
+    assert [*spans(b'{"a":1}\n{"b":2}', "ollama")] == [8, 15]
+    assert [*spans(b"", "openai_chat")] == []
 
 
 async def test_the_list_names_every_take_and_each_can_be_opened(client: Client) -> None:

@@ -260,6 +260,10 @@ FINDS: dict[str, Find] = {
     "dashscope: a call that was given up, and begins again under its id": (
         "dashscope",
         (generated(named("{")), generated(named("{}", id="B")), generated(named({"to": "me"}), finish="stop"))),
+    "dashscope: a call without an id that is said again under half a name": (
+        "dashscope",
+        (generated(named(WHOLE, id="")), generated(named(WHOLE, name="p" + HALF, id="")),
+         generated(named(WHOLE, id=""), finish="tool_calls"))),
     "dashscope: an object in another place, under the id of a call": (
         "dashscope",
         (generated(named("")), generated(named({"n": 1}, index=2)), generated(named('{"to":')),

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from streamnorm import Failed, Finish, Normalizer, ToolCall
+from streamnorm import Failed, Finish, Normalizer, ToolCall, read_take
 from streamnorm.events import Event
 from streamnorm.providers import PROVIDERS
-from streamnorm.takes.format import read_take
 from tests.proof.judge import misshapen
 from tests.proof.run import be_quiet
 from tests.prove.share import Report, Share

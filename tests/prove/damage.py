@@ -13,11 +13,13 @@ __all__ = ["damage"]
 
 def damage(share: Share) -> Report:
     figures = run_all(
-        list(WIRES), share.seed, share.mutants, share.jobs, quiet=share.mutants < 50_000
+        list(WIRES), share.seed, share.mutants, share.jobs, quiet=share.mutants < 5_000
     )
-    if share.mutants >= 50_000:
+    if share.mutants >= 5_000:
         save(figures, share.seed, share.seconds - share.left)
         print(table(figures), flush=True)
+    if figures.mutants < share.mutants:  # it was interrupted, and said what it had
+        raise KeyboardInterrupt
     return Report(told(figures), found(figures))
 
 

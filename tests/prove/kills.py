@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
-from importlib.util import find_spec
+import time
 
+from tests.kill import STORES, run, wants
 from tests.prove.share import Report, Share
 
-__all__ = ["kills"]
+__all__ = ["kills", "reachable"]
 
-# A store, and what names a server of it.
-STORES = {"sqlite": "", "postgres": "STREAMNORM_POSTGRES", "redis": "STREAMNORM_REDIS"}
-KILLS_PER_SECOND = 2.0
+FEW = 5  # kills, to see how long they take
+
+
+def reachable() -> tuple[list[str], str]:
+    """The stores that can be tried, and those that cannot, with what names their servers."""
+    stores = [store for store in STORES if wants(store) is None]
+    return stores, ", ".join(f"{s} ({wants(s)})" for s in STORES if s not in stores)
 
 
 def kills(share: Share) -> Report:
-    stores = [store for store, server in STORES.items() if not server or os.environ.get(server)]
-    absent = ", ".join(f"{store} ({STORES[store]})" for store in STORES if store not in stores)
-    if find_spec("tests.kill") is None:
-        return Report("nothing", [], "kill loops: tests/kill is not there")
-    run = import_module("tests.kill").run
-    each = max(2, int(share.seconds * KILLS_PER_SECOND / len(stores)))
+    """As many as there is time for, of each store whose server is named."""
+    stores, absent = reachable()
     found: list[str] = []
-    for store in stores:
+    done: dict[str, int] = {}
+    for number, store in enumerate(stores):
 
-        def tell(what: str, store: str = store) -> None:
-            share.told(f"{store}: {what}")
+        def tell(what: str) -> None:
+            share.told(what)
 
-        found += [f"{store}: {problem}" for problem in run(store, each, tell)]
-    told = ", ".join(f"{each} of {store}" for store in stores)
+        began = time.monotonic()
+        found += run(store, FEW, tell)
+        each = (time.monotonic() - began) / FEW
+        left = share.left / (len(stores) - number)
+        done[store] = FEW + (more := int(left / max(each, 0.01)))
+        if more > 0:
+            found += run(store, more, tell, seed=1)
+    told = ", ".join(f"{count} of {store}" for store, count in done.items())
     return Report(f"processes killed while they store: {told}", found, absent)

@@ -50,13 +50,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         mutants = int(MUTANTS * options.minutes / FULL)
     progress = Progress({name: PARTS[name][0] for name in names})
     began, reports = time.monotonic(), dict[str, Report]()
-    for name in names:
-        share = Share(
-            PARTS[name][0] * scale * 60, options.seed, mutants, options.jobs, _told(progress, name)
-        )
-        reports[name] = PARTS[name][1](share)
-        progress.done(name)
-        print(_line(name, reports[name]), flush=True)
+    try:
+        for name in names:
+            seconds = PARTS[name][0] * scale * 60
+            share = Share(seconds, options.seed, mutants, options.jobs, _told(progress, name))
+            reports[name] = PARTS[name][1](share)
+            progress.done(name)
+            print(_line(name, reports[name]), flush=True)
+    except KeyboardInterrupt:
+        progress.clear()
+        print("stopped; nothing is kept")
+        return 130
     return _closed(reports, options, time.monotonic() - began)
 
 

@@ -13,7 +13,7 @@ from tests.prove import cuts as cuts_module
 from tests.prove.cuts import Stream, every_cut, our_takes, places
 from tests.prove.damage import damage
 from tests.prove.fuzz import in_its_own_process
-from tests.prove.kills import STORES
+from tests.prove.kills import kills, reachable
 from tests.prove.run import PARTS, main
 from tests.prove.share import Report, Share
 from tests.prove.soak import FAULTS, READERS, Case, soak, wrong
@@ -136,5 +136,25 @@ def test_what_is_found_makes_it_fail(parts, capsys, tmp_path):
     assert not (tmp_path / "results.json").exists()
 
 
-def test_a_store_without_a_server_is_named():
-    assert list(STORES) == ["sqlite", "postgres", "redis"]
+def test_ctrl_c_ends_it_and_nothing_is_kept(parts, monkeypatch, capsys, tmp_path):
+    def stopped(share: Share) -> Report:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(PARTS, "cuts", (1.0, stopped))
+    assert main([]) == 130
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["damage: tried damage: nothing found", "stopped; nothing is kept"]
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_a_store_without_a_server_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("STREAMNORM_POSTGRES", raising=False)
+    monkeypatch.delenv("STREAMNORM_REDIS", raising=False)
+    stores, absent = reachable()
+    assert stores == ["sqlite-history", "sqlite-log"]
+    assert absent == "postgres-history (STREAMNORM_POSTGRES), redis-log (STREAMNORM_REDIS)"
+
+
+@pytest.mark.skipif(not ALL, reason="make test-all kills some")
+def test_processes_that_are_killed_lose_nothing():
+    assert kills(Share(0.1)).found == []

@@ -52,6 +52,47 @@ def test_an_event_that_cannot_be_read_is_of_the_call_whose_place_it_names():
     assert [(b.id, b.reason) for b in broken_of(events)] == [("b", "conflict")]
 
 
+def foreign(line: Line) -> Line:
+    return {**line, "session_id": "another"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (foreign(opened("a")), piece("{}"), STOP),
+        (opened("a"), foreign(piece("{}")), STOP),
+        (opened("a"), piece("{}"), foreign(STOP)),
+    ],
+)
+def test_a_piece_of_another_session_breaks_what_is_open(lines: tuple[Line, ...]):
+    events, _ = heard(start(), *lines, DELTA, OVER)
+    assert calls_of(events) == []
+    assert [(b.id, b.reason) for b in broken_of(events)] == [("a", "conflict")]
+
+
+def test_a_sign_of_life_of_another_session_breaks_nothing_that_begins_behind_it():
+    ping = event({"type": "ping"})
+    unsaid = {k: v for k, v in ping.items() if k != "session_id"}
+    lines = (foreign(ping), opened("a"), unsaid, piece("{}"), STOP)
+    for first in (start(), {**start(), "session_id": None}):
+        events, _ = (
+            heard(first, *lines, DELTA, OVER) if first["session_id"] else heard(first, *lines[1:])
+        )
+        assert [c.id for c in calls_of(events)] == ["a"]
+
+
+def test_an_answer_in_pieces_behind_one_in_whole_lines_is_the_next_one():
+    events, pipe = heard(assistant("msg_1", tool_use("a")), start("msg_2"))
+    assert (pipe.ended, end_of(events)) == (True, ("finish", "tool_calls"))
+
+
+def test_a_line_whose_uuid_is_no_text_is_read():
+    odd = {**assistant("msg_1", tool_use("a")), "uuid": [1]}
+    assert [move.step.value for move in Router("claude_code").route(json.dumps(odd).encode())] == [
+        "begin", "hear",
+    ]  # fmt: skip
+
+
 def test_an_answer_without_calls_is_over_with_its_last_piece():
     events, pipe = heard(start(), DELTA, OVER)
     assert (pipe.ended, end_of(events)) == (True, ("finish", "tool_calls"))

@@ -183,6 +183,20 @@ def test_a_context_within_a_task_is_not_its_end(said):
     assert in_short(T_STARTED, SAYS, said, called, COMPLETE) == ([{"input": "x"}], [])
 
 
+def test_what_runs_when_another_turn_begins_may_be_completed_there():
+    started = item("started", "command_execution", command="ls")
+    for line in (context(), T_STARTED):
+        assert in_short(BEGIN, started, line) == ([], ["truncated"])
+    empty = saved({"type": "function_call", "call_id": "a", "name": "p", "arguments": ""})
+    assert in_short(T_STARTED, empty, context("t"), COMPLETE) == ([{}], [])
+
+
+def test_a_call_of_a_rollout_takes_no_name_from_another_of_its_items_id():
+    nameless = {**CUSTOM, "id": "i", "call_id": "b", "name": "", "input": "x"}
+    whole, broken = in_short(STARTED, saved({**CUSTOM, "id": "i"}), saved(nameless), COMPLETE)
+    assert (whole, set(broken)) == ([], {"conflict"})
+
+
 # --- one id, two items --------------------------------------------------------------------------------
 
 

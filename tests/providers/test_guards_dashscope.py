@@ -247,6 +247,24 @@ def test_arguments_are_whole_every_time_where_an_id_or_a_name_says_whose_they_ar
     assert in_short(first, {**name, "index": 0, "function": function}) == [{"a": 1}]
 
 
+def test_arguments_said_again_under_another_name_begin_no_other_call():
+    def of(name: str, text: str) -> dict[str, Any]:
+        return {"index": 0, "function": {"name": name, "arguments": text}}
+
+    whole = of("f", '{"a":1}')
+    assert in_short(whole, whole) == [{"a": 1}]
+    for name in ("g", "f\ud83d"):
+        assert in_short(whole, of(name, '{"a":1}')) == ["conflict"]
+        assert in_short(whole, of(name, '{"a":1}'), whole) == ["conflict"]
+    assert in_short(of("f", ""), of("f", '{"a":1}')) == [{"a": 1}]
+
+
+def test_an_object_in_another_place_under_the_id_of_a_call_is_a_doubt():
+    other: Any = {"a": 1}
+    entry_in_two = {**named(1, other), "id": "c0"}
+    assert in_short(named(0, '{"b":1}'), entry_in_two) == ["conflict", "conflict"]
+
+
 def test_calls_without_an_index_that_say_the_same_are_two():
     both = [{k: v for k, v in named(n, '{"a":1}').items() if k != "index"} for n in (0, 1)]
     events = told(said("tool_calls", tool_calls=both))

@@ -928,6 +928,19 @@ def test_a_chunk_without_an_id_is_of_the_answer_that_began(provider: str, nothin
 
 
 @pytest.mark.parametrize("provider", CHATS)
+def test_a_chunk_without_an_id_is_of_no_other_answer_where_ids_stand_behind_the_choices(
+    provider: str,
+):
+    def chunk_of(function: dict[str, Any], **more: Any) -> bytes:
+        entry = {"index": 0, **({"id": "a"} if "name" in function else {}), "function": function}
+        return sse({"choices": [{"index": 0, "delta": {"tool_calls": [entry]}}], **more})
+
+    pieces = [chunk_of({"arguments": text}, id="x") for text in ('{"n', '"', ":")]
+    body = chunk_of({"name": "pay", "arguments": ""}, id="x") + b"".join(pieces)
+    assert fate(heard(provider, body + chunk_of({"arguments": "1}"}) + END_OF["x"])[0]) == TOLD_ONCE
+
+
+@pytest.mark.parametrize("provider", CHATS)
 def test_where_no_chunk_has_an_id_all_are_of_one_answer(provider: str):
     body = of(None, begins=True) + of(None, text='{"n') + of(None, text='":1}')
     assert fate(heard(provider, body + of(None, finish="stop") + DONE)[0]) == TOLD_ONCE

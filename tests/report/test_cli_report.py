@@ -100,7 +100,6 @@ def test_a_file_that_is_no_report_is_not_replaced_unasked(
     [
         (["-o", "no/such/folder/r.html"], "there is no folder no/such/folder"),
         (["-o", "."], "is no file that can be replaced; say a file: -o report.html"),
-        (["-o", "/dev/null", "--force"], "is no file that can be replaced"),
         (["--provider", "acme", "-o", "-"], "acme"),
         (["--open", "-o", "-"], "--open needs a file: leave out -o -"),
     ],
@@ -216,6 +215,14 @@ def test_a_table_of_one_kind_of_rows_is_told(
     table.write_bytes(json_bytes(row) + b"\n")
     assert main(["report", str(table), "-o", str(tmp_path / "r.html")]) == 0
     assert "holds rows of one kind alone: make a table of all kinds" in capsys.readouterr().err
+
+
+def test_a_pipe_is_no_file_that_can_be_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["report", str(TAKE), "-o", str(tmp_path / "pipe"), "--force"]) == 2
+    assert "is no file that can be replaced" in capsys.readouterr().err
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

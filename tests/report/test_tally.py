@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
@@ -292,11 +292,11 @@ def test_what_is_kept_does_not_grow_with_the_streams() -> None:
     for at, row in enumerate(many(count), 1):
         tally.add(row)
         if at % count == 0:
-            tally.summary()  # what is too many is gone
             sizes.append(held(tally))
     assert len(sizes) == 3
-    assert sizes[2][0] <= sizes[0][0]
-    assert sizes[2][1] <= 1.1 * sizes[1][1]
+    for (few, few_kept), (lots, lots_kept) in pairwise(sizes):
+        assert lots < 1.4 * few  # it comes and goes, as those that are too many go all at once
+        assert lots_kept < 1.4 * few_kept
 
 
 def test_hostile_names_are_counted_together_and_the_sums_stay_right() -> None:

@@ -3,8 +3,8 @@
     python -m tests.table.cluster_kill FOLDER RECIPE ...
 
 FOLDER/in holds a named pipe, z-pipe.sse. Of two runs, in the first one process is killed that reads it
-(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster, too,
-for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
+(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster as
+well, for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
 
 Rule: what happened is printed as one line of JSON. It is a program of its own, as Ray leaves threads behind.
 """

@@ -27,6 +27,7 @@ from streamnorm.ui import chat_router, follow
 from streamnorm.ui.log import (
     EventLog,
     LogUnavailable,
+    MemoryLog,
     ProducerLost,
     RedisLog,
     SQLiteLog,
@@ -253,6 +254,20 @@ async def test_our_own_client_comes_back_by_itself(protocol: str, tmp_path: Path
     assert len(waits) == 1
     for word in ("One, ", "two, ", "three."):
         assert sum(word in said for said in told) == 1
+
+
+@pytest.mark.parametrize("protocol", BODIES)
+async def test_a_model_that_says_those_words_is_heard(protocol: str) -> None:
+    async def loop(chat: Any) -> AsyncIterator[Any]:
+        for event in (StreamStart("anthropic"), TextDelta(AWAY), Finish("stop")):
+            yield event
+
+    async with (
+        served(loop, MemoryLog(), protocol) as http,
+        follow("http://chat/api/chat", json=BODIES[protocol], client=http) as events,
+    ):
+        told = [event async for event in events]
+    assert sum(AWAY in repr(event) for event in told) == 1
 
 
 async def test_an_answer_waits_for_its_log(tmp_path: Path) -> None:

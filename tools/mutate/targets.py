@@ -582,6 +582,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_CALLS, "Calls._compare", "without: and text == held"): _ONE_PIECE,
     (_CALLS, "Calls._void_of", "always: self._given_up"): _SHORTCUT,
     (_CALLS, "_agrees", "without: and longer"): _SHORTCUT,
+    (_CALLS, "_agrees", "always: len(raw) > len(given)"): _SHORTCUT,
     (_CALLS, "_agrees", "boundary: len(raw) > len(given)"): _SHORTCUT,
     (_CALLS, "Calls._compare", "boundary: len(call.fragments) > 1"): _ONE_PIECE,
     (

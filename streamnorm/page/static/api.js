@@ -6,12 +6,34 @@ export async function get(path) {
 }
 
 export async function post(path, body) {
-  const raw = body instanceof Blob;
   return answered(await asked(path, {
     method: "POST",
-    headers: { "content-type": raw ? "application/octet-stream" : "application/json" },
-    body: raw ? body : JSON.stringify(body ?? {}),
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body ?? {}),
   }));
+}
+
+/** What comes of work that may take a while: onProgress hears how much is done, signal ends it. */
+export async function worked(path, { body, onProgress, signal } = {}) {
+  const headers = { accept: "application/x-ndjson" };
+  if (body) headers["content-type"] = "application/octet-stream";
+  const response = await asked(path, { method: body ? "POST" : "GET", headers, body, signal });
+  if (!response.ok || !response.body) return answered(response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = [];
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("the server ended its answer too early; is it still running?");
+    const lines = value.split("\n");
+    for (const rest of lines.slice(0, -1)) {
+      const said = JSON.parse(held.join("") + rest);
+      held = [];
+      if (said.error) throw new Error(said.error.message);
+      if (said.answer) return said.answer;
+      onProgress?.(said.done, said.of);
+    }
+    held.push(lines.at(-1));
+  }
 }
 
 async function asked(path, options) {

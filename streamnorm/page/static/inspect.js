@@ -3,13 +3,14 @@
 // The page never decides by itself whether a call is whole.
 
 import { h, svg, fill, say, announce } from "./dom.js";
-import { get, post, takePath, cutPath } from "./api.js";
+import { worked, takePath, cutPath } from "./api.js";
 import { nothing, take as fold } from "./fold.js";
 import { CallCards, AnswerCard, EndCard } from "./cards.js";
 import { Player, SPEEDS } from "./player.js";
 import { Strip } from "./strip.js";
 import { WireList, EventList, noteRow } from "./wire.js";
 import { Picker } from "./picker.js";
+import { Progress } from "./progress.js";
 import { bytes, count, seconds, tell } from "./text.js";
 
 const FIRST = "/interleaved_calls"; // of whichever wire has it
@@ -35,6 +36,8 @@ export class Inspector {
     this.proves = h("p", { class: "take-about" });
     this.facts = h("p", { class: "take-facts" });
     this.trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+    this.bound = h("p", { class: "bound", role: "note", hidden: true });
+    this.progress = new Progress();
     this.noteList = h("div", { class: "notes" });
     this.noteBox = h("details", { class: "card note-box" }, h("summary", {}, "Oddities"), this.noteList);
     this.outcome = h("p", { class: "outcome", role: "status" });
@@ -44,7 +47,7 @@ export class Inspector {
       column("Calls", "what may be run, and what may not", h("div", { class: "result-list", tabindex: "0", "aria-label": "Calls and answer" }, this.outcome, this.end.element, this.cards.element, this.answer.element, this.noteBox)));
     this.element = h("div", { class: "inspect" }, this.picker.element,
       h("div", { class: "stage" },
-        h("div", { class: "stage-head" }, h("div", {}, this.title, this.proves), this.facts), this.trouble, this.controls(), columns));
+        h("div", { class: "stage-head" }, h("div", {}, this.title, this.proves), this.facts), this.progress.element, this.trouble, this.bound, this.controls(), columns));
     this.element.addEventListener("dragover", (event) => { event.preventDefault(); this.element.classList.add("dropping"); });
     this.element.addEventListener("dragleave", (event) => { if (event.target === this.element) this.element.classList.remove("dropping"); });
     this.element.addEventListener("drop", (event) => this.dropped(event));
@@ -76,11 +79,11 @@ export class Inspector {
   async open(name) {
     const wanted = name || (this.takes.find((take) => take.name.endsWith(FIRST)) ?? this.takes[0])?.name;
     if (!wanted || wanted === this.full?.name) return;
-    await this.load(() => get(takePath(wanted)));
+    await this.load(takePath(wanted), wanted.split("/").slice(1).join("/").replaceAll("_", " "));
   }
 
   async openFile(file) {
-    await this.load(() => post("/api/uploads", file), file.name);
+    await this.load("/api/uploads", file.name, file);
     if (this.full?.name.startsWith("upload/")) history.replaceState(null, "", `#/inspect/${this.full.name}`);
   }
 
@@ -91,16 +94,23 @@ export class Inspector {
     if (file) this.openFile(file);
   }
 
-  async load(ask, label) {
+  /** One at a time: what is asked for last is what is shown. A file is sent, a take is asked for. */
+  async load(path, title, body) {
     this.trouble.hidden = true;
     this.player.pause();
+    const running = this.progress.begin(title);
     try {
-      this.full = readable(await ask());
+      this.full = readable(await worked(path, { body, signal: running.signal, onProgress: (done, of) => running.tell(done, of) }));
     } catch (error) {
-      this.complain(error);
+      if (error.name !== "AbortError") this.complain(error);
+      else if (running.cancelled) announce(`reading ${title} was cancelled`);
       return;
+    } finally {
+      running.end();
     }
-    this.label = label;
+    this.label = body ? title : undefined;
+    tell(this.bound, this.full.bound?.sentence ?? "");
+    this.bound.hidden = !this.full.bound;
     this.picker.choose(this.full.name);
     this.head();
     this.scrub.max = this.cutSlider.max = this.full.size; // a value beyond the old end would be lost
@@ -211,7 +221,7 @@ export class Inspector {
       for (let asked = -1; asked !== this.cutAt && this.cutAt < this.full.size;) {
         asked = this.cutAt;
         const { full } = this;
-        const told = await get(cutPath(full.name, asked));
+        const told = await worked(cutPath(full.name, asked));
         if (full === this.full && asked === this.cutAt) {
           const stream = shortened(full, told);
           this.use(stream, stream.frames.length);

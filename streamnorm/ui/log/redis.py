@@ -171,7 +171,9 @@ class RedisLog(EventLog):
         self._keep_for, self._keep, self._prefix = keep_for, keep, prefix
         self._allow_loss = allow_loss
         needs("redis", "RedisLog", extra="redis")
-        retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES)
+        # Before 7.2 redis-py does not count a refused connection among them by itself.
+        errors: Any = RedisConnectionError, TimeoutError, OSError
+        retry = Retry(ExponentialBackoff(cap=LONGEST_PAUSE, base=0.01), RETRIES, errors)
         pool: Any = BlockingConnectionPool.from_url(
             url, max_connections=CARRIERS + 1, timeout=None,  # one for the ears
             retry=retry, retry_on_error=[RedisConnectionError, TimeoutError],

@@ -6,11 +6,16 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+pytest.importorskip("starlette", reason="the page needs the extra ui")
+
+from streamnorm.page import work
 
 # One Chromium for all of them, whatever the number of workers.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.parts]
@@ -586,3 +591,86 @@ def test_a_page_goes_on_when_its_server_was_killed_and_started_again(
     finally:
         ended(server)
         page.complaints()  # of the server that was away
+
+
+# --- files that take long -------------------------------------------------------------------------
+
+
+def held(monkeypatch: pytest.MonkeyPatch, may_go_on: threading.Event, half: int) -> list[Any]:
+    """Reading stops in the middle of a file until it may go on, or is ended. Whose budgets there were."""
+    budgets: list[Any] = []
+    step = work.Budget.step
+
+    def waiting(budget: Any, at: int, frames: int = 0) -> bool:
+        if budget not in budgets:
+            budgets.append(budget)
+        budget.done = at
+        while at >= half and not may_go_on.wait(0.01) and not budget.cancelled:
+            pass
+        return bool(step(budget, at, frames))
+
+    monkeypatch.setattr(work.Budget, "step", waiting)
+    return budgets
+
+
+def large(folder: Path, frames: int) -> Path:
+    file = folder / "large.sse"
+    file.write_bytes(b'data: {"choices":[]}\n\n' * frames)
+    return file
+
+
+def test_a_file_that_takes_long_tells_how_far_it_is_and_can_be_left(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+    page.go("inspect")
+    before = page.text(".take-name")
+    file = large(tmp_path, 1000)
+    budgets = held(monkeypatch, may_go_on, file.stat().st_size // 2)
+    page.one("#file").send_keys(str(file))
+    page.until(lambda: "50 %" in page.text(".progress-share"), "half of it")
+    assert page.text(".progress-words") == "Reading large.sse"
+    page.shot("upload-progress")
+    listed = page.js("return fetch('/api/takes').then((answer) => answer.ok)")
+    assert listed  # the page answers others meanwhile
+    page.one(".progress-cancel").click()
+    page.until(lambda: not page.one(".progress").is_displayed(), "no progress")
+    page.until(lambda: budgets[-1].cancelled, "the server has ended it")
+    assert page.text(".take-name") == before
+    assert page.js("return document.querySelector('.trouble').hidden")
+    may_go_on.set()
+    page.one("#file").send_keys(str(file))
+    page.until(lambda: page.text(".take-name") == file.name, file.name)
+
+
+def test_another_take_is_shown_in_the_place_of_one_that_takes_long(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+    page.go("inspect")
+    file = large(tmp_path, 1000)
+    budgets = held(monkeypatch, may_go_on, file.stat().st_size // 2)
+    page.one("#file").send_keys(str(file))
+    page.until(lambda: "50 %" in page.text(".progress-share"), "half of it")
+    first = budgets[0]
+    monkeypatch.undo()
+    page.js("location.hash = '#/inspect/anthropic/text_only'")
+    page.until(lambda: page.text(".take-name") == "text only", "the other take")
+    page.until(lambda: first.cancelled, "the first one is left")
+    may_go_on.set()
+
+
+def test_a_file_with_too_many_frames_is_shown_in_part_and_says_so(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = work.Budget.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "frames", 300)
+    page.go("inspect")
+    page.one("#file").send_keys(str(large(tmp_path, 1000)))
+    page.until(lambda: page.text(".take-name") == "large.sse", "the file")
+    assert "only the first 300 frames" in page.text(".bound")
+    assert page.text(".clock").startswith("frame 300 of 300")
+    page.shot("upload-in-part")
+    page.js("location.hash = '#/inspect/anthropic/text_only'")
+    page.until(lambda: page.text(".take-name") == "text only", "another take")
+    assert page.js("return document.querySelector('.bound').hidden")

@@ -45,7 +45,7 @@ def report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Report]]:
         for row in rows:
             tally.add(row)
         file = tmp_path / f"report {len(opened)}.html"
-        file.write_text(written(tally.summary(), title=title, places=["logs"], made="today"))
+        file.write_text(written(tally.summary(), title=title, places=["recordings"], made="today"))
         page = Report(chromium, Served(file.as_uri(), Gate()))
         page.size(*WIDE)
         page.at(hash)
