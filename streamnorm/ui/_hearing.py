@@ -44,7 +44,7 @@ class Body:
             page = await self._reader.page(within=KEEP_ALIVE)
         except LogError as error:
             self._over = True
-            return b"".join(map(sse, await self._end(error)))
+            return await self._end(error)
         if page == []:
             raise StopAsyncIteration
         return b": still here\n\n" if page is None else self._written(page)
@@ -54,17 +54,19 @@ class Body:
         self._last = [entries[-1].data]
         return b"".join([sse(e.data, id=f"{stream}.{e.seq}") for e in entries])
 
-    async def _end(self, error: LogError) -> list[bytes]:
+    async def _end(self, error: LogError) -> bytes:
         """What is told instead of the rest."""
         if isinstance(error, ProducerLost):
             try:
-                return await self._lost()
+                return b"".join(map(sse, await self._lost()))
             except LogError as another:
                 error = another
         if isinstance(error, Gap | Gone):  # it read so slowly that the log has moved on
-            return self._protocol.lost([])
+            return b"".join(map(sse, self._protocol.lost([])))
         log_of_ui.warning("a reader was sent away: %s", error)
-        return self._protocol.lost(self._last, UNAVAILABLE)
+        # A position without an event: who has heard nothing yet knows where to come back, too.
+        where = f"id: {self._reader.stream}.{self._reader.after}\n\n".encode()
+        return where + b"".join(map(sse, self._protocol.lost(self._last, UNAVAILABLE)))
 
     async def _lost(self) -> list[bytes]:
         """The producer died: what it left open is closed for it, and the failure told."""

@@ -181,6 +181,7 @@ class Following:
             async for event in self._events:
                 if event.data:  # a comment that keeps the line open comes without
                     return event
+                self.position = self.position or event.id or None  # no event, but where we are
         except SSEError as error:
             raise FollowError(f"this is no stream of events: {error}", self.position) from error
         except httpx.TransportError as error:

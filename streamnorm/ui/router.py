@@ -28,7 +28,7 @@ from ._pace import WITHIN
 from ._protocol import PROTOCOLS, ChatProtocol
 from ._telling import Chat, Loop, Producers
 from .inbox import BadBody, parse_body
-from .log.base import Busy, EventLog, Gap, Gone, LogError
+from .log.base import NAMED, Busy, EventLog, Gap, Gone, LogError, is_name
 from .log.memory import MemoryLog
 
 with suppress(ImportError):  # an extra, asked for when a router is made
@@ -190,6 +190,8 @@ class _Desk:
             who = await who
         if not who:
             raise _Refused(401, "unauthorized", "who is asking?")
+        if not is_name(str(who)):
+            raise _Refused(403, "bad_owner", f"the name of who asks is to be {NAMED}")
         return str(who)
 
     async def _ask(self, request: Request, owner: str) -> Response:

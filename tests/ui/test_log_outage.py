@@ -118,6 +118,12 @@ def events_of(body: str) -> list[tuple[str | None, str]]:
     return out
 
 
+def place(body: str) -> dict[str, str]:
+    """The header with which a browser comes back."""
+    ids = [line for line in body.split("\n") if line.startswith("id: ")]
+    return {"last-event-id": ids[-1].removeprefix("id: ")}
+
+
 def ours(told: list[tuple[str | None, str]]) -> list[dict[str, Any]]:
     """What is not of the log, but for the beginning of a message that had none."""
     parts = [json.loads(data) for at, data in told if at is None and data != "[DONE]"]
@@ -179,8 +185,7 @@ async def test_a_page_hears_that_redis_is_gone_and_the_rest_when_it_is_back(
 
         back(server, log, how)
         heard = [(position, data) for position, data in told if position is not None]
-        at = {"last-event-id": str(heard[-1][0])} if heard else {}
-        rest = await http.get("/api/chat/c1/stream", headers=at)
+        rest = await http.get("/api/chat/c1/stream", headers=place(bodies[0].text))
         heard += events_of(rest.text)
     assert [position for position, _ in heard] == [f"{stream}.{n + 1}" for n in range(len(heard))]
     words = [word for _, data in heard for word in ("One, ", "two, ", "three.") if word in data]
@@ -216,7 +221,7 @@ async def test_any_log_that_fails_while_it_is_read_is_told_in_the_protocol(
         assert ours(told) == TOLD[protocol]
         loop.go_on.set()
         positions = [at for at, _ in told if at is not None]
-        headers = {"last-event-id": positions[-1]} if positions else {}
+        headers = place(bodies[0].text)
         rest = events_of((await http.get("/api/chat/c1/stream", headers=headers)).text)
         numbers = [str(at).rpartition(".")[2] for at in (*positions, *(at for at, _ in rest))]
         assert numbers == [str(n + 1) for n in range(len(numbers))]
@@ -230,7 +235,6 @@ async def test_our_own_client_comes_back_by_itself(protocol: str, tmp_path: Path
 
     async def wait(seconds: float) -> None:
         waits.append(seconds)
-        loop.go_on.set()
 
     async with (
         SQLiteLog(tmp_path / "log.db", poll=0.01) as log,
@@ -242,10 +246,17 @@ async def test_our_own_client_comes_back_by_itself(protocol: str, tmp_path: Path
             await has_said(log, "One, ")
             asking.cancel_scope.cancel()
 
-        async def fail_later() -> None:
-            while not any(bell.seen for bell in log._bells.values()):  # until somebody waits
+        async def somebody_waits() -> None:
+            while not any(bell.seen for bell in log._bells.values()):
                 await anyio.lowlevel.checkpoint()
+
+        async def fail_later() -> None:
+            await somebody_waits()
             failing_once(log)
+            while not waits:
+                await anyio.lowlevel.checkpoint()
+            await somebody_waits()
+            loop.go_on.set()
 
         group.start_soon(fail_later)
         url = "http://chat/api/chat/c1/stream"
@@ -254,6 +265,19 @@ async def test_our_own_client_comes_back_by_itself(protocol: str, tmp_path: Path
     assert len(waits) == 1
     for word in ("One, ", "two, ", "three."):
         assert sum(word in said for said in told) == 1
+
+
+@pytest.mark.parametrize("name", ["half \ud800", "x" * 513], ids=["half", "long"])
+async def test_a_name_that_cannot_be_kept_is_refused_and_not_a_crash(name: str) -> None:
+    routes = chat_router(Loop(), owner=lambda request: name).routes
+    transport = httpx.ASGITransport(Starlette(routes=list(routes)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://chat") as http:
+        for answer in (
+            await http.post("/api/chat", json=BODIES["ai-sdk"]),
+            await http.get("/api/chat/c1/stream"),
+            await http.post("/api/chat/c1/stop"),
+        ):
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "bad_owner")
 
 
 @pytest.mark.parametrize("protocol", BODIES)

@@ -29,6 +29,7 @@ from ...edge.runtime import spawn
 from ...errors import StreamnormError, UsageError
 
 __all__ = [
+    "NAMED",
     "Busy",
     "Conflict",
     "Entry",
@@ -42,6 +43,7 @@ __all__ = [
     "Reader",
     "View",
     "Writer",
+    "is_name",
     "is_writable",
 ]
 
@@ -432,9 +434,17 @@ class Reader:
         return entries
 
 
+NAMED = f"a text of 1 to {LONGEST} characters, none of them half"
+
+
 def _named(name: str, what: str) -> None:
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST or not is_writable(name):
-        raise UsageError(f"the {what} is a text of 1 to {LONGEST} characters, none of them half")
+    if not is_name(name):
+        raise UsageError(f"the {what} is {NAMED}")
+
+
+def is_name(name: object) -> bool:
+    """May an owner or a chat be named so?"""
+    return isinstance(name, str) and 0 < len(name) <= LONGEST and is_writable(name)
 
 
 def is_writable(*names: str) -> bool:

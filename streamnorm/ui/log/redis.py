@@ -54,10 +54,11 @@ __all__ = ["RedisLog"]
 PATIENCE = 1.5  # seconds for one request: whoever asks for a new chat is told within two
 RETRIES, LONGEST_PAUSE = 1000, 0.25  # as often as there is time
 BACK = 5.0  # seconds after the last failure in which producers may not have said yet that they live
-CARRIERS, MOST = (
-    3,
-    256,
-)  # connections that carry requests, and requests that one of them carries at once
+CARRIERS = 3  # connections that carry requests
+MOST = 64  # requests that one of them carries at once
+LOOK_BYTES = (
+    256 * 1024
+)  # that a reader takes at once, so that nobody is out of patience for his sake
 TOO_OLD = (6, 2)
 
 # KEYS: stream, meta, lease, chat   ARGV: id, owner, lease ms, keep ms, chat's prefix of lease keys
