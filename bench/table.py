@@ -1,7 +1,6 @@
-"""How many sessions a core reads into rows in a second, and what that memory costs.
+"""How many sessions a core reads into rows in a second of its time.
 
-    python -m bench.table                       sessions of 5 kB on each wire, in CPU time
-    python -m bench.table --corpus DIR --times 200 --jobs 2
+    python -m bench.table                       sessions of 5 kB on each wire
 
 Rule: CPU time, of the best of several rounds, so that others on the machine count little. Everything
 is in it: reading the take, telling its wire, the pipe, the rows, the Arrow table.

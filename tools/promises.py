@@ -32,6 +32,10 @@ tree, runs the tests of its promise there, and expects one of them to turn red. 
 promise that does not hold, for half an hour, and `make battery` shows the same inputs to SDKs and
 frameworks.
 
+*Elsewhere* is what was measured with openai 3.49.0, anthropic 2.8.0, google-genai 3.1.0, litellm 1.106.2,
+pydantic-ai 2.66.0, httpx-sse 0.4.3 and httpx2 2.16.0, or what their issues say; the tables below are of newer
+releases.
+
 What is *not* promised: that a tool runs exactly once. After a crash nobody knows whether it did; it has a
 stable key for that (`ToolCall.checksum`), and its call is `unresolved` until somebody decides.
 """

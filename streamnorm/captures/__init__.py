@@ -206,9 +206,6 @@ def _packed(data: bytes, name: str, form: str, provider: str | None) -> Streams:
     except RecordingError as error:
         yield Left(name, str(error).removeprefix(name).lstrip())
         return
-    if packing_of(inner) is not None:
-        yield Left(name, "is packed more than once. Unpack it once, and name what comes out.")
-        return
     for one in _streams(inner, name, provider):
         if isinstance(one, Found) and not whole:
             one = one._replace(take=replace(one.take, torn=True))

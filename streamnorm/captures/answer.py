@@ -124,8 +124,6 @@ def _unpacked(answer: Answer, limit: int) -> bytes:
     if len(body) > limit:
         raise NoStream("is too long when it is unpacked.")
     answer.torn |= not whole
-    if packing_of(body) is not None:
-        raise NoStream("is packed more than once, which is refused.")
     return body
 
 
@@ -178,8 +176,8 @@ def _check(answer: Answer, body: bytes) -> None:
         form_of(body[:HEAD] if len(body) > HEAD else body, whole=len(body) <= HEAD)
     except NoStream as none:
         raise NoStream(none.why, aside=not wanted) from None
-    if not wanted and (failed := _heard_nothing(body)) is not None:
-        raise NoStream(f"is no answer of a known provider: {failed.error}", aside=True)
+    if not wanted and _heard_nothing(body) is not None:
+        raise NoStream("is no answer of a provider that is known.", aside=True)
 
 
 def _check_refused(answer: Answer, body: bytes) -> None:

@@ -131,11 +131,16 @@ def _begun(
 ) -> tuple[bytes, Iterator[bytes] | None]:
     """The beginning, as soon as it tells what the file is, and what follows; None: nothing does."""
     held: list[bytes] = []
-    size = 0
+    size = looked = 0
     for piece in pieces:
         held.append(piece)
         size += len(piece)
-        if size >= HEAD or (not whole and _tells(b"".join(held), provider)):
+        if size >= HEAD:
+            return b"".join(held), pieces
+        if whole or (b"\n" not in piece and size < 2 * looked):  # not at every byte of a long line
+            continue
+        looked = size
+        if _tells(b"".join(held), provider):
             return b"".join(held), pieces
     return b"".join(held), None
 

@@ -7,6 +7,7 @@ Rule: a small file can be made to fill any memory, so what comes out is bounded 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ..errors import RecordingError
 from ..framing.inflate import Inflater, NotInflated
@@ -39,10 +40,16 @@ def unpacked(pieces: Iterable[bytes], packing: str, *, name: str) -> Iterator[by
     >>> b"".join(unpacked([gzip.compress(b"data: 1")], "gzip", name="a.gz"))
     b'data: 1'
     """
+    begun = False
     try:
         inflater = Inflater(packing)
-        for piece in pieces:
-            yield from inflater.feed(piece)
+        for piece in chain.from_iterable(map(inflater.feed, pieces)):
+            if not begun and packing_of(piece) is not None:
+                raise RecordingError(
+                    f"{name} is packed more than once. Unpack it once, and name what comes out."
+                )
+            begun = True
+            yield piece
     except NotInflated as error:
         raise _error(error, packing, name) from error
     if not inflater.ended:

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -93,25 +94,39 @@ def run(args: argparse.Namespace) -> int:
     writing: dict[Part, _Writing | None] = {}
     written = refused = 0
     style = style_for(sys.stdout, args.color)
-    with unheard():
-        for part, bit in sources:
-            if part not in writing:
-                writing[part] = _begin(part, names.of(sources.file, part), args, sources)
-                refused += writing[part] is None
-            one = writing[part]
-            if one is not None:
-                one.hear(bit)
-            if bit is None:
-                del writing[part]
-                if one is not None:
+    try:
+        with unheard():
+            for part, bit in sources:
+                if part not in writing:
+                    name = names.of(sources.file, part)
+                    writing[part] = _begin(part, name, args, sources)
+                    refused += writing[part] is None
+                one = writing[part]
+                if one is not None and not _hears(one, bit, sources):
+                    writing[part], refused = None, refused + 1
+                if bit is None and writing.pop(part) is not None and one is not None:
                     written += 1
                     sources.hide()
                     print(one.as_json() if args.json else one.as_line(style))
+    finally:  # interrupted: what is half-written is no take
+        for one in filter(None, writing.values()):
+            one.drop()
     if not args.json:
         said = f"{written} take{'s'[: written != 1]}"
         where = f" to {clean(args.output)}" * (not args.dry_run)
         print(f"{style.signs.sum} {said} {'would be ' * args.dry_run}written{where}")
     return 2 if refused or sources.failed or not written else 0
+
+
+def _hears(one: _Writing, bit: Bit | None, sources: Sources) -> bool:
+    """Could it be written?"""
+    try:
+        one.hear(bit)
+    except (RecordingError, OSError) as error:
+        sources.say(clean(str(error)))
+        one.drop()
+        return False
+    return True
 
 
 def _make_folder(place: str) -> None:
@@ -213,6 +228,14 @@ class _Writing:
             tape.chunk(bit.data)
         else:
             tape.leg()
+
+    def drop(self) -> None:
+        """It will not be whole."""
+        if self._tape is not None:
+            self._tape.close(finished=False)
+            if self._new != self._path:
+                with suppress(OSError):
+                    os.unlink(self._new)
 
     def _check(self, tape: Recorder) -> None:
         if tape.failed:

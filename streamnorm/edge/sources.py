@@ -30,7 +30,7 @@ from ..framing.aws import EXCEPTION, event_frame
 from ..framing.inflate import PLAIN
 from ..providers import Provider, provider_row
 from ..providers.detect import by_address, by_module
-from ..takes.redact import Redactor, secrets_in_headers, secrets_in_text, secrets_in_url
+from ..takes.redact import Redactor, secrets_in_headers, secrets_in_url, without_secrets
 from ..text.written import plain_values
 from .runtime import CLOSE_WITHIN, in_thread, to_its_end, unwind
 from .unpacking import Unpacking, Watching
@@ -93,9 +93,7 @@ class Facts:
     def redacted(self, text: str) -> str:
         """The text without any secret of this request, as providers do echo keys in messages, and
         without any in an address that stands in it."""
-        if others := secrets_in_text(text):
-            text = Redactor(others).clean_text(text)
-        return self._redacting().clean_text(text)
+        return without_secrets(text, self._redacting())
 
     def redacted_body(self, body: bytes) -> bytes:
         """The same for a body, which may end inside a secret."""

@@ -16,12 +16,13 @@ from ..text.shown import clean, shorten
 __all__ = ["must_be_plain", "place", "the_kind_of"]
 
 DEEPEST = 256  # levels of a body; JSON itself is read to 1,024, and schemas are a few dozen deep
+MOST = 2_000_000  # values; the same object in many places counts in each
 _SINGLE = (str, int, float, bytes, type(None))
 
 Path: TypeAlias = tuple[Any, ...]  # (path of what is around it, key), or () for the body itself
 
 
-def must_be_plain(body: Any, root: str = "") -> None:
+def must_be_plain(body: Any, root: str = "", most: int = MOST) -> None:
     """``UsageError`` with the path of what is no plain value of a body.
 
     ``root`` is what a list is called that stands for a whole body.
@@ -32,8 +33,14 @@ def must_be_plain(body: Any, root: str = "") -> None:
 for an SDK's object those of its model_dump()
     """
     waiting: list[tuple[Any, Path, int]] = [(body, (), 0)]
+    seen = 0
     while waiting:
         value, path, depth = waiting.pop()
+        seen += 1
+        if seen > most:
+            raise UsageError(
+                f"{place((), root)} has more than {most:,} values: too many to be read"
+            )
         if depth > DEEPEST:
             where = place(path, root)[:80]
             raise UsageError(f"{where} … is nested too deeply; the most is {DEEPEST} levels")

@@ -139,6 +139,10 @@ class _Rows:
         self._size = 0
 
 
+# Of a damaged schema SQLite speaks in the words of the file, which may be no text.
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
+
+
 class FileStore:
     """In a file of this user's alone, which the next start finds."""
 
@@ -156,7 +160,7 @@ class FileStore:
                 "(number INTEGER PRIMARY KEY, served TEXT UNIQUE NOT NULL, kept BLOB NOT NULL)"
             )
             self._try_out()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *_DAMAGED) as error:
             raise UsageError(f"cannot keep calls in {where}: {error}. Name another file") from error
 
     def _try_out(self) -> None:
@@ -192,13 +196,13 @@ class NotedStore:
     def put(self, served: str, kept: Kept) -> None:
         try:
             self._store.put(served, kept)
-        except sqlite3.Error as error:
+        except _DAMAGED as error:
             self._scribe.note("call.forgotten", reason=str(error))
 
     def get(self, served: str) -> Kept | None:
         try:
             return self._store.get(served)
-        except sqlite3.Error as error:
+        except _DAMAGED as error:
             self._scribe.note("call.forgotten", reason=str(error))
             return None
 
@@ -218,5 +222,5 @@ def _written(kept: Kept) -> bytes:
 def _read(row: bytes) -> Kept | None:
     try:
         return msgspec.json.decode(row, type=Kept)
-    except (msgspec.DecodeError, msgspec.ValidationError, TypeError):
+    except (msgspec.DecodeError, msgspec.ValidationError, TypeError, RecursionError):
         return None  # a file that others wrote to: the call goes back as the client has it

@@ -98,8 +98,15 @@ class Parts:
         return self.folder / batch.part
 
     def has(self, batch: Batch) -> bool:
-        """Are they there?"""
-        return self.path(batch).exists()
+        """Are they there, whole?"""
+        import pyarrow as pa
+
+        try:
+            with pa.memory_map(os.fspath(self.path(batch))) as file:
+                pa.ipc.open_file(file)
+        except (OSError, pa.ArrowInvalid):
+            return False
+        return True
 
     def rows(self, batch: Batch) -> pyarrow.Table:
         """The rows of one batch."""
@@ -123,11 +130,10 @@ class Parts:
         return told if isinstance(told, dict) else {}
 
     def finish(self, told: dict[str, Any]) -> None:
-        """The output is whole: the parts are not needed any more."""
+        """The output is whole, and this is what it was made from."""
         whole = self.folder / f"finished.{os.getpid()}"
         whole.write_bytes(json_bytes(told) + b"\n")
         os.replace(whole, self._finished)
-        self.clear()
 
     def clear(self) -> None:
         """Everything but what was said when the output was whole."""

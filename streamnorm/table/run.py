@@ -15,14 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..captures.inputs import inputs
+from ..captures import Left
+from ..captures.inputs import Input, inputs
 from ..errors import UsageError, needs
 from ..providers import provider_row
 from .cluster import on_cluster
 from .columns import UNION
 from .crew import Work, on_cores
 from .parts import Batch, Parts, batches
-from .sinks import form_of, sink_for
+from .sinks import FOLDER_FILES, form_of, sink_for
 
 if TYPE_CHECKING:
     import pyarrow
@@ -101,6 +102,8 @@ def make_table(asked: Asked, watcher: Watcher) -> Totals:
     parts.begin()
     try:
         return _Run(asked, form, parts, watcher).run()
+    except OSError as error:
+        raise UsageError(f"cannot write {asked.out}: {error.strerror or error}") from error
     finally:
         parts.end()
 
@@ -110,9 +113,21 @@ class _Run:
         self._asked, self._form, self._parts, self._watcher = asked, form, parts, watcher
         self._out = Path(asked.out)
         settings = (asked.version, asked.provider, list(UNION))
-        self._batches = list(batches(inputs(asked.places), settings))
+        self._batches = list(batches(self._inputs(), settings))
         marks = "\n".join([form, asked.kind or "", *(batch.mark for batch in self._batches)])
         self._mark = sha256(marks.encode()).hexdigest()
+
+    def _inputs(self) -> Iterator[Input | Left]:
+        """Each once, whatever places overlap, and none that this run writes."""
+        seen = set[str]()
+        ours = tuple(os.path.abspath(one) for one in (self._parts.folder, self._out))
+        for one in inputs(self._asked.places):
+            if one.name in seen:
+                continue
+            seen.add(one.name)
+            path = os.path.abspath(one.name)
+            if path not in ours and not path.startswith(tuple(f"{our}{os.sep}" for our in ours)):
+                yield one
 
     def run(self) -> Totals:
         if self._is_there() and not self._asked.force:
@@ -120,22 +135,18 @@ class _Run:
         if self._asked.force:
             self._parts.clear()
         self._read()
-        totals = self._merge()
-        self._parts.finish(
-            {"inputs": totals.inputs, "mark": self._mark, "looks": _looks(self._out)}
-        )
-        return totals
+        return self._merge()
 
     def _is_there(self) -> bool:
         """Is the output there, made from the same? One that we did not make is not ours to replace."""
-        before, looks = self._parts.finished(), _looks(self._out)
-        ours = looks == before.get("looks")
-        if looks and not ours and not self._asked.force:
+        told, looks = self._parts.finished(), _looks(self._out, self._out)
+        ours = [*told.get("looks", []), *told.get("before", [])]
+        if not self._asked.force and any(look not in ours for look in looks):
             raise UsageError(
                 f"{self._asked.out} is there, and not as streamnorm table left it: "
                 "choose another name, or replace it with --force"
             )
-        return bool(looks) and ours and before.get("mark") == self._mark
+        return bool(looks) and looks == told.get("looks") and told.get("mark") == self._mark
 
     def _read(self) -> None:
         missing = [batch for batch in self._batches if not self._parts.has(batch)]
@@ -155,7 +166,11 @@ class _Run:
             sink.add(table)
             totals.add(table)
         sink.close()
+        looks, before = _looks(whole, self._out), _looks(self._out, self._out)
+        told = {"inputs": totals.inputs, "mark": self._mark, "looks": looks, "before": before}
+        self._parts.finish(told)  # before it is in its place, so that it is known for ours there
         _put(whole, self._out)
+        self._parts.clear()
         return totals
 
     def _files(self, some: Iterable[Batch]) -> int:
@@ -172,10 +187,13 @@ def _put(whole: Path, out: Path) -> None:
         os.replace(file, out / file.name)
 
 
-def _looks(out: Path) -> list[list[Any]]:
+def _looks(at: Path, out: Path) -> list[list[Any]]:
     """What tells an output from another one of that name; nothing, if there is none."""
-    files = sorted(out.iterdir()) if out.is_dir() else [out] if out.exists() else []
-    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    files = [(at, out.name)]
+    if at.is_dir():  # whatever else is in a folder is not touched
+        files = [(at / name, name) for name in FOLDER_FILES]
+    there = [(path.stat(), name) for path, name in files if path.exists()]
+    return [[name, told.st_size, told.st_mtime_ns] for told, name in there]
 
 
 def _locally(

@@ -20,7 +20,7 @@ from .columns import KIND, KINDS
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["FORMS", "Sink", "form_of", "sink_for"]
+__all__ = ["FOLDER_FILES", "FORMS", "Sink", "form_of", "sink_for"]
 
 
 class Sink(Protocol):
@@ -125,6 +125,7 @@ class Jsonl(_OneTable):
 
 # --- several tables -------------------------------------------------------------------------------
 
+FOLDER_FILES = tuple(f"{kind}s.parquet" for kind in KINDS)
 TABLES = {kind: f"{kind}s" for kind in KINDS}  # kind -> what its table is called
 
 

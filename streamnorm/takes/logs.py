@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-from .redact import Redactor, is_secret_name, secrets_in_text
+from .redact import Redactor, is_secret_name, without_secrets
 
 __all__ = ["CLIENTS", "SecretsHidden", "redact_logs"]
 
@@ -45,10 +45,9 @@ class SecretsHidden(logging.Filter):
             said = record.getMessage()
         except (TypeError, ValueError, KeyError, IndexError):  # told by the handler, in its way
             return True
-        found = secrets_in_text(said) | {
-            value for _, name, _, value in _HEADER.findall(said) if is_secret_name(name, value)
-        }
-        hidden = self._redactor.clean_text(Redactor(found).clean_text(said) if found else said)
+        headers = _HEADER.findall(said)
+        found = (value for _, name, _, value in headers if is_secret_name(name, value))
+        hidden = without_secrets(said, self._redactor, found)
         if hidden != said:
             record.msg, record.args = hidden, ()
         return True

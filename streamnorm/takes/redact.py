@@ -45,6 +45,7 @@ __all__ = [
     "secrets_in_headers",
     "secrets_in_text",
     "secrets_in_url",
+    "without_secrets",
 ]
 
 Secret: TypeAlias = str | bytes
@@ -53,6 +54,7 @@ Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[Any, Any]]
 SHORTEST = 4  # bytes; a shorter "secret" (the key "x" of a test) would blank out half of the text
 FOUND_SHORTEST = 6  # … of a value that we found ourselves, such as a cookie's
 MOST_STATES = 10_000  # that are kept
+MOST_FOUND = 100  # secrets that are looked for in a text because it names them itself
 TELLS = 16  # so many characters of a secret, at most, tell whether it may be in a text
 TELLING = 6  # so many characters at the very end of a stream are the beginning of a secret
 FILLER, DIGIT, OTHER_DIGIT = b"x", b"1", b"7"
@@ -546,7 +548,7 @@ _COUNT = re.compile(r"[\dTZhms.,:+\s-]*")  # … say so in digits
 _IN_NAMES = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _COOKIE_WORDS = frozenset({"path", "domain", "expires", "max-age", "samesite"})
 # A parameter in any text: ?sig=… or &pwd=…, also where the address stands encoded in another.
-_PARAMETER = re.compile(r"""[?&#;](?=([^\s?&#;=/"'<>]{1,80})=([^\s&#;"'<>,]+))""")
+_PARAMETER = re.compile(r"""[?&#;]([^\s?&#;=/"'<>]{1,80})=([^\s&#;"'<>,]+)""")
 _USER = re.compile(r"//([^\s/?#@\"'<>]+)@")
 
 Named: TypeAlias = Callable[[str, str], bool]  # name and value: is the value a secret?
@@ -629,12 +631,29 @@ def secrets_in_text(text: str, named: Named = is_secret_name) -> set[str]:
     """
     found: set[str] = set()
     for written in {text, unquote(text)}:
-        for name, value in _PARAMETER.findall(written):
+        for name, value in _parameters(written):
             if named(unquote(name), value):
                 found.add(unquote(value))
         for user in _USER.findall(written):
             found |= {*user.split(":", 1), *map(unquote, user.split(":", 1))}
     return {value for value in found if len(value) >= FOUND_SHORTEST}
+
+
+def without_secrets(text: str, redactor: Redactor, found: Iterable[str] = ()) -> str:
+    """A text that may be shown: without the redactor's secrets, those in addresses, and what else was
+    ``found``. One that is made of hardly anything else is not shown."""
+    others = secrets_in_text(text) | set(found)
+    if len(others) > MOST_FOUND:
+        return "(not shown: too many secrets are in it)"
+    return redactor.clean_text(Redactor(others).clean_text(text) if others else text)
+
+
+def _parameters(text: str) -> Iterator[tuple[str, str]]:
+    for name, value in _PARAMETER.findall(text):
+        yield name, value
+        for inner in value.split("?")[1:]:  # of an address that is the value of another's
+            name, _, value = inner.partition("=")
+            yield name, value
 
 
 def bare_url(url: object) -> str:

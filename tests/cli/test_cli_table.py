@@ -231,3 +231,27 @@ def test_nothing_but_the_output_and_what_it_was_made_from_is_left(takes, tmp_pat
     assert sorted(path.name for path in (tmp_path / "calls.parquet.parts").iterdir()) == [
         "finished.json", "lock"
     ]  # fmt: skip
+
+
+def test_a_run_reads_neither_its_own_output_nor_a_file_twice(takes, monkeypatch, capsys):
+    monkeypatch.chdir(takes)
+    assert made(".", "bad.sse", "./bad.sse", ".", "-o", "calls.parquet") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    files = len(list(takes.glob("*.sse")))
+    assert first.startswith(f"calls.parquet: {files + 1} inputs")  # bad.sse is ./bad.sse as well
+    assert made(".", "bad.sse", "-o", "calls.parquet") == 0
+    assert "is made from these" in capsys.readouterr().out
+    assert made(".", "-o", "out/") == 0
+    assert made(".", "-o", "out/") == 0
+    assert "is made from these" in capsys.readouterr().out
+
+
+def test_what_else_is_in_a_folder_stays(takes, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    (tmp_path / "out" / "dangling").symlink_to("nowhere")
+    assert made(takes, "-o", tmp_path / "out") == 0
+    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
+    (tmp_path / "out" / "calls.parquet").write_text("mine")
+    assert made(takes, "-o", tmp_path / "out") == 2
+    assert (tmp_path / "out" / "calls.parquet").read_text() == "mine"

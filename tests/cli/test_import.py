@@ -144,3 +144,19 @@ def test_a_place_that_cannot_be_made_is_named(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["import", str(FILES / "body.sse"), "-o", str(tmp_path / "file")]) == 2
     assert "cannot be made: File exists. Name another folder." in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_is_said_and_nothing_half_written_stays(tmp_path, capsys, monkeypatch):
+    there = os.write
+
+    def full(file: int, data: bytes) -> int:
+        if file > 2:
+            raise OSError(28, "No space left on device")
+        return there(file, data)
+
+    monkeypatch.setattr(os, "write", full)
+    to = tmp_path / "takes"
+    assert main(["import", str(FILES / "body.sse"), "-o", str(to), "--force"]) == 2
+    monkeypatch.undo()
+    assert "could not be written" in capsys.readouterr().err
+    assert os.listdir(to) == []

@@ -178,6 +178,18 @@ async def test_no_canary_is_kept_raised_or_logged(
     assert "CanaryOk" not in takes(tmp_path)
 
 
+async def test_a_redirect_is_told_without_the_query_of_its_address():
+    async with (
+        asked(answers("plain")["a redirect"]) as (client, url),
+        client.stream("POST", url) as response,
+    ):
+        with pytest.raises(StreamnormError) as caught:
+            [event async for event in normalize(response, "openai_chat")]
+    assert str(caught.value) == (
+        "HTTP 307: a redirect to https://elsewhere.example/v1, which was not followed"
+    )
+
+
 @every_way
 async def test_no_canary_is_raised_under_strict(way: str, logged: io.StringIO):
     heard = Heard()
@@ -423,6 +435,11 @@ def test_a_line_keeps_everything_but_the_secrets():
     )
     assert filtered("named: %s", "hunter22", secrets=("hunter22",)) == "named: xxxxxxxx"
     assert filtered("nothing %s", "here") == "nothing here"
+
+
+def test_a_line_of_secrets_alone_is_not_shown():
+    line = "".join(f"&key=abcdef{number:06}" for number in range(5000))
+    assert filtered("%s", line) == "(not shown: too many secrets are in it)"
 
 
 def test_a_line_that_cannot_be_made_is_left_to_its_handler():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamnorm import Conversation, from_jsonl, from_messages, read_request, repair, to_jsonl
-from streamnorm.encoding.plain import DEEPEST
+from streamnorm.encoding.plain import DEEPEST, must_be_plain
 from streamnorm.errors import StreamnormError, UsageError
 from streamnorm.providers import AUTO
 from tests.conftest import ALL
@@ -114,6 +114,14 @@ def test_a_body_that_holds_itself_is_nested_too_deeply():
     for act in (repair, from_messages, read_request):
         with pytest.raises(UsageError, match="nested too deeply"):
             act("anthropic", body)
+
+
+def test_one_object_in_a_million_places_is_too_much():
+    content: Any = ["x"]
+    for _ in range(40):
+        content = [content, content]
+    with pytest.raises(UsageError, match=r"messages has more than 1,000 values"):
+        must_be_plain([content], "messages", most=1000)
 
 
 def test_a_key_that_is_no_text_for_a_terminal_is_shown_harmlessly():

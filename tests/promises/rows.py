@@ -77,7 +77,7 @@ PROMISES = (
         test_an_unknown_event_anywhere_never_changes_the_calls_and_is_told
         test_unknown_fields_in_known_payloads_never_change_the_calls
         providers/test_bad_wires.py test_a_payload_of_a_kind_that_nobody_knows_is_passed_on_wherever_it_comes""",
-        "comments end an `AssertionError` in one framework and lose all calls in another",
+        "comments end in an `AssertionError` of one SDK and lose all calls in a framework",
     ),
     Promise(
         "B1", "Wherever a stream is cut, with or without a broken connection, no `ToolCall` is told whose "

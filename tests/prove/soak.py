@@ -37,6 +37,7 @@ AT_ONCE = 8
 ROUND = 64  # streams between two looks at what is left
 FAULTS = ("none", "none", "cut", "reset", "hang", "early")
 READERS = ("all", "all", "calls", "leaves", "cancelled", "closed", "raises", "records")
+MANY = 10  # rounds, after which memory says something
 GROWTH = 8 * 1024 * 1024  # bytes of memory that a process may take more, after it is warm
 WIRES = [wire for wire in MAKERS if wire not in ("claude_code", "codex")]
 
@@ -182,7 +183,7 @@ class Soak:
         if (now := descriptors()) > files + 2:
             self.found.append(f"{now - files} files or sockets more than at the beginning")
         self.grown = resident() - warm
-        if self.grown > GROWTH:
+        if self.grown > GROWTH and rounds >= MANY:
             self.found.append(f"memory grew by {self.grown // 1024} KiB in {rounds - 3} rounds")
 
 

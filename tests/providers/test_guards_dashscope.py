@@ -257,6 +257,15 @@ def test_arguments_said_again_under_another_name_begin_no_other_call():
         assert in_short(whole, of(name, '{"a":1}')) == ["conflict"]
         assert in_short(whole, of(name, '{"a":1}'), whole) == ["conflict"]
     assert in_short(of("f", ""), of("f", '{"a":1}')) == [{"a": 1}]
+    one, other = ({**of(n, ""), "id": n} for n in "fg")
+    other_text = {**of("g", '{"b":2}'), "id": "g"}
+    assert in_short({**whole, **one, "function": whole["function"]}, other, other_text) == [
+        {"a": 1}, {"b": 2},
+    ]  # fmt: skip
+    nameless = {**entry('{"a":1}'), "id": "f"}
+    assert in_short(nameless, {**whole, "id": "f"}) == [{"a": 1}]
+    both = told(said(tool_calls=[whole, whole]), said("tool_calls"))
+    assert [c.arguments for c in calls_of(both)] == [{"a": 1}]
 
 
 def test_an_object_in_another_place_under_the_id_of_a_call_is_a_doubt():

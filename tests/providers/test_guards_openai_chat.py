@@ -959,5 +959,19 @@ def test_a_text_that_was_learnt_under_one_id_does_not_hide_that_another_comes_ba
     def text(id: str) -> bytes:
         return sse({"id": id, "choices": [{"index": 0, "delta": {"content": "a"}}]})
 
-    body = text("x") * 20 + text("y") * 20 + of("y", begins=True) + text("x") + of("y", text=PAY)
-    assert fate(heard("openai_chat", body + END_OF["y"])[0]) == ASKED_TWICE
+    frames = [text("x")] * 20 + [of("y", begins=True), text("x"), of("y", text=PAY), END_OF["y"]]
+    assert fate(run("openai_chat", [b"".join(frames)])) == ASKED_TWICE
+    assert fate(run("openai_chat", frames)) == ASKED_TWICE
+    frames = [text("x")] * 20 + [of("x", begins=True), of("y", text='{"n"'), text("x")]
+    assert fate(run("openai_chat", [*frames, of("y", text=":1}"), END_OF["y"]])) == ASKED_TWICE
+
+
+@pytest.mark.parametrize("rare", [{}, RARE])
+def test_an_answer_that_gives_way_is_heard_frame_by_frame_and_in_rare_chunks(rare: dict[str, Any]):
+    delta = {"tool_calls": [{"index": 0, "function": {"arguments": ":1"}}], **rare}
+    other = sse({"id": "y", "choices": [{"index": 0, "delta": delta}]})
+    frames = [of("x", begins=True), of("x", text='{"n'), of("x", text='"'), other]
+    frames += [of("y", text="}"), END_OF["y"]]
+    assert fate(run("openai_chat", frames)) == ASKED_TWICE
+    frames[4] = of("x", text="}")
+    assert fate(run("openai_chat", frames)) == ASKED_TWICE

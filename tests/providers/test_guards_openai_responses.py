@@ -223,6 +223,17 @@ def test_a_text_is_of_the_call_that_it_names_or_breaks_those_that_it_may_be_of(n
     assert sorted(ends(*frames, OVER), key=str) == sorted(expected, key=str)
 
 
+def test_pieces_of_an_item_that_was_given_up_are_not_of_the_one_in_its_place():
+    """Not the first one, and none of those that go on from it."""
+    body = [Responses.CREATED]
+    for id in ("x", "y"):
+        body.append(sse({"type": "response.output_item.added", "output_index": 1,
+                         "item": {"type": "function_call", "id": id, "call_id": id, "name": "pay",
+                                  "arguments": ""}}))  # fmt: skip
+    body += [piece(text, output_index=1, item_id="x") for text in ('{"n"', ":1", "}")]
+    assert [event.raw for event in told(*body) if event.kind == "broken_tool_call"] == ["", ""]
+
+
 def test_an_empty_fragment_is_not_told():
     events = told(
         A, piece("", output_index=0, call_id="a"), piece(ONE, output_index=0), A_DONE, OVER

@@ -73,6 +73,7 @@ def run(folder: Path, out: str, address: str, killer: Callable[[Path, list[int]]
 
 
 def main(folder: Path, recipes: list[str]) -> None:
+    import ray
     from ray.cluster_utils import Cluster
 
     os.chdir(folder)
@@ -88,6 +89,7 @@ def main(folder: Path, recipes: list[str]) -> None:
     for recipe in recipes:
         exec(Path(f"recipe_{recipe}.py").read_text(), {"__name__": "__main__"})
         os.rename("tables", f"tables-{recipe}")
+    ray.shutdown()
     cluster.shutdown()
     print(json.dumps(told))
 

@@ -161,6 +161,19 @@ def test_of_files_that_changed_meanwhile_nothing_old_is_kept(folder: Path):
     assert made(folder) == expected(folder)
 
 
+def test_a_part_that_a_power_cut_left_damaged_is_made_anew(folder: Path):
+    with running(folder) as run:
+        end = waited_for(folder)
+        kill(run)
+        os.close(end)
+    no_pipe(folder)
+    (part,) = (folder.parent / "calls.parquet.parts").glob("*.arrow")
+    part.write_bytes(part.read_bytes()[:1000])
+    done = again(folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert made(folder) == expected(folder)
+
+
 def test_files_over_which_a_process_was_killed_are_read_again(folder: Path):
     with running(folder) as run:
         end = waited_for(folder)

@@ -247,7 +247,7 @@ class DashScopeParser(ChatParser):
                 function.arguments = self._arguments.news(place, id, text, named=named)
                 fits = function.arguments is not None
                 held = choice.by_index.get(entry.index)
-                if held is not None and text and function.arguments == "":
+                if held is not None and held.name and text and function.arguments == "":
                     # All of it is said again: under another name it is a doubt, and no other call.
                     fits, function.name = name in (None, held.name), None
             elsewhere = self._elsewhere(choice, id, entry.index)

@@ -612,8 +612,12 @@ class ResponsesParser(Parser):
             self._item, self._place = p.item_id, p.output_index
             grown = self._functions.get(p.output_index)  # type: ignore[arg-type]
             self._grown = grown
-            if grown is not None and (grown.agent is not None or grown.stated):
-                self._grown = None  # the long way names an agent, and asks what was said before
+            if grown is not None and (
+                grown.agent is not None
+                or grown.stated
+                or self._places.is_of_another(grown, OF[ArgumentsPiece], p.item_id, p.call_id)
+            ):
+                self._grown = None  # the long way names an agent, and asks whose it is
 
     def _unusual_piece(self, p: ArgumentsPiece, out: Out) -> None:
         """The number of one is looked at if it has one; else it is counted, as the usual ones are."""

@@ -47,6 +47,7 @@ def read(body: bytes) -> Reading:
 
 
 def says_two_types(said: Any) -> bool:
+    """A field of it, and differently: mostly the type."""
     return isinstance(said, Twice) and said.differs
 
 
@@ -130,7 +131,10 @@ class Pieces(Places):
     def by_copies(self) -> None:
         """What was not told by its pieces may be told by its copy, if all of them say the same."""
         for call in self.all:
-            copies = [] if call.state else self.copies.get(call.id or "", [])
+            told = (
+                call.state and not call.doubted
+            )  # a copy may be believed against a doubtful beginning
+            copies = [] if told else self.copies.get(call.id or "", [])
             if copies and all(copy.given == copies[0].given for copy in copies):
                 said = copies[0]
                 said.name = said.name or call.name  # a copy without a name is its text all the same
@@ -179,6 +183,8 @@ class Agent:
         self.partial |= kind != "message_delta"
         if kind == "content_block_start":
             call = own(call_in(said.get("content_block")))
+            if call is not None:
+                call.doubted = says_two_types(said)  # its place twice, and differently, is a loss
             self.pieces.start(place_of(said), call)
             if carries_text(said.get("delta")):
                 self.pieces.lost(None)
