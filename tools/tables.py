@@ -38,7 +38,7 @@ addresses. What the output is the end of its name says:
 | `calls.jsonl` | one object per line, with the columns of its kind |
 | `calls.csv` | for spreadsheets |
 | `calls.duckdb` | a database with the tables `sessions`, `calls`, `results` and `notes` (`streamnorm[duckdb]`) |
-| `tables/` | a folder with a Parquet file for each kind: `sessions.parquet`, `calls.parquet` … |
+| a name that ends in a slash | a folder with a Parquet file for each kind: `sessions.parquet`, `calls.parquet` … |
 
 `--kind call` writes the rows of one kind, with its columns alone. `--provider` says whose wire it is where the
 files do not. `--jobs` is the number of processes. Runs go on where they were stopped, and run on a cluster:
