@@ -10,6 +10,7 @@ are read so; the other forms need all of their file.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -187,10 +188,10 @@ def takes_in(take: Take, lanes: str | None = None) -> list[Take]:
 
 
 def _bits_of_take(take: Take) -> Iterator[Bit]:
-    legs, size = list(take.legs), 0
+    legs, size = deque(take.legs), 0
     for at, chunk in take.chunks:
         while legs and legs[0] <= size:
-            legs.pop(0)
+            legs.popleft()
             yield Bit(at, b"")
         size += len(chunk)
         yield Bit(at, chunk)
