@@ -162,9 +162,11 @@ async def test_a_header_that_comes_twice_packs_twice(client: str):
     """Of ``content-encoding: gzip`` and again ``content-encoding: gzip`` both count."""
     pytest.importorskip(LIBRARY.get(client, client))
     twice = {**SSE, "content-encoding": "gzip\r\ncontent-encoding: gzip"}
-    with Provider(Answer([gzip.compress(gzip.compress(WHOLE))], headers=twice)) as server:
-        with pytest.raises(ProviderError, match="packed more than once"):
-            await ended(client, server.url)
+    with (
+        Provider(Answer([gzip.compress(gzip.compress(WHOLE))], headers=twice)) as server,
+        pytest.raises(ProviderError, match="packed more than once"),
+    ):
+        await ended(client, server.url)
 
 
 async def test_a_status_says_more_than_a_body_that_cannot_be_unpacked():

@@ -217,7 +217,11 @@ WHOLE = CALL + Messages.close(1) + Messages.end()
 
 
 def answering(
-    made: Any, chunks: Iterable[bytes], kind: str = "text/event-stream", status: int = 200, **more: str
+    made: Any,
+    chunks: Iterable[bytes],
+    kind: str = "text/event-stream",
+    status: int = 200,
+    **more: str,
 ) -> Any:
     """An inner transport that answers so, for both kinds of clients, and counts what is closed."""
 
@@ -426,7 +430,7 @@ async def test_blanks_before_a_body_do_not_make_it_a_stream(mark: bytes, body: b
     assert await read("httpx", streamnorm.transport(inner), GEMINI) == [whole] * 2
 
 
-async def test_blanks_without_end_are_not_held_without_end():
+def test_blanks_without_end_are_not_held_without_end():
     """No answer begins so, and while it may be anybody's, nobody would count what is held."""
     read = []
 
@@ -436,7 +440,9 @@ async def test_blanks_without_end_are_not_held_without_end():
             yield read[-1]
 
     with (
-        httpx.Client(transport=streamnorm.transport(answering(httpx, blanks(), "application/json"))) as client,
+        httpx.Client(
+            transport=streamnorm.transport(answering(httpx, blanks(), "application/json"))
+        ) as client,
         pytest.raises(FrameError, match="frame_bytes"),
     ):
         client.post(GEMINI)
