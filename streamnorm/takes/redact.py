@@ -4,7 +4,7 @@ Rule: what leaves has the length and the framing of what came. A secret is overw
 so a redacted take replays to the same events apart from those letters. Two nets:
 
 1. The values themselves, wherever they stand and however they are written: as they are, escaped
-   for JSON (once or twice), for a URL or for HTML, each character in its own way, or as base64 in
+   for JSON (once or twice), for a URL (JSON in it as well) or for HTML, each character in its own way, or as base64 in
    any of its three alignments. One automaton looks for all of them at once; at any moment it
    knows how many of the last bytes may be the beginning of a secret, and exactly those are held
    back. Each byte is looked at once; between possible beginnings a compiled search skips, and
@@ -13,7 +13,7 @@ so a redacted take replays to the same events apart from those letters. Two nets
    nobody named. All places where one may begin are found at once.
 
 What it does not see: a secret that the model spells over several events of its answer, and one
-that is encrypted, hashed, compressed or spelt backwards.
+that is encrypted, hashed, compressed, in hexadecimal, in base64 twice or spelt backwards.
 """
 
 from __future__ import annotations
