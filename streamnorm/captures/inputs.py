@@ -20,7 +20,7 @@ from ..errors import UsageError, needs
 from ..takes.redact import secrets_in_url
 from . import Left
 
-__all__ = ["Input", "input_of", "inputs"]
+__all__ = ["Input", "input_at", "inputs"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:::|://)")  # one letter is a drive
 _CHANGES = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
@@ -68,7 +68,7 @@ class Input(NamedTuple):
                 raise OSError(_said(error, self.url or self.name)) from None
 
 
-def input_of(place: str) -> Input:
+def input_at(place: str) -> Input:
     """One file, whatever is there."""
     if _URL.match(place):
         name = _shown(place)

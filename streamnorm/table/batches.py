@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from ..captures import Left
-from ..captures.inputs import Input, input_of
+from ..captures.inputs import Input, input_at
 from ..errors import UsageError
 from ..takes.format import Take
 
@@ -95,7 +95,7 @@ def _of_one(one: Any, number: int) -> File:
     if type(one) is tuple and len(one) == 2 and type(one[0]) is str and type(one[1]) is bytes:
         return one  # as nearly all are
     if isinstance(one, str | os.PathLike):
-        return _read(input_of(os.fspath(one)))
+        return _read(input_at(os.fspath(one)))
     if isinstance(one, Input):
         return _read(one)
     if isinstance(one, Take):
