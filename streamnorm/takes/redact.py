@@ -4,8 +4,8 @@ Rule: what leaves has the length and the framing of what came. A secret is overw
 so a redacted take replays to the same events apart from those letters. Two nets:
 
 1. The values themselves, wherever they stand and however they are written: as they are, escaped
-   for JSON (once or twice), for a URL (JSON in it as well) or for HTML, each character in its own way, or as base64 in
-   any of its three alignments. One automaton looks for all of them at once; at any moment it
+   for JSON (once or twice), for a URL (JSON in it as well) or for HTML, each character in its own
+   way, or as base64 in any of its three alignments. One automaton looks for all of them at once; at any moment it
    knows how many of the last bytes may be the beginning of a secret, and exactly those are held
    back. Each byte is looked at once; between possible beginnings a compiled search skips, and
    all but the end of what holds no telling bytes at all.
