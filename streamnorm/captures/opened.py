@@ -74,7 +74,8 @@ def _opened(
         pieces = _unpacked(_pieces(file), name)
     lanes = lanes_of(begun) if form == "session" else None
     for part, bit in parts(_counted(pieces, advance), name=name, seed=seed, lanes=lanes):
-        part.name, part.form = (f"{name}#{part.number}" if part.shares else name), form
+        part.nth, part.form = (part.number if part.shares else None), form
+        part.name = name if part.nth is None else f"{name}#{part.nth}"
         yield part, bit
 
 
@@ -85,6 +86,7 @@ def _whole(pieces: Iterator[bytes], name: str, provider: str | None) -> Opened:
             continue
         for part, bit in parts_of_take(one.take):
             part.name, part.form = one.name, one.form
+            part.nth = int(one.name[len(name) + 1 :]) if one.name != name else None
             yield part, bit
 
 

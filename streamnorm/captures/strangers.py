@@ -20,7 +20,7 @@ from ..providers import AUTO, parsers_of, recognize, rows_with
 from ..takes.format import BOM, HEADER
 from .packed import packing_of
 
-__all__ = ["HEAD", "NoStream", "form_of", "lanes_of"]
+__all__ = ["HEAD", "OUR_EVENTS", "NoStream", "form_of", "lanes_of"]
 
 HEAD = 64 * 1024  # bytes that tell what a file is
 LINES = 20  # … or so many lines of JSON
@@ -57,7 +57,7 @@ _MAGIC = (
      "curl -N -o FILE …"),
     (b"\xfe\xff", "is UTF-16 text. Save the bytes themselves: curl -N -o FILE …"),
 )  # fmt: skip
-_OUR_EVENTS = (
+OUR_EVENTS = (
     "holds events of streamnorm, not what a provider sent. Keep the bytes themselves: "
     "streamnorm record, or curl -N"
 )
@@ -196,7 +196,7 @@ def _unreadable(head: bytes) -> bool:
 
 def _json(head: bytes, whole: bool, provider: str | None) -> str:
     if head.startswith(b'{"kind":"'):
-        raise NoStream(_OUR_EVENTS)
+        raise NoStream(OUR_EVENTS)
     if head[:1] == b"{":
         lines = _lines(head)
         for known, lanes in map(_told, lines):
