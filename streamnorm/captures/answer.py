@@ -33,7 +33,7 @@ from ..takes.redact import (
 )
 from ..text.shown import clean
 from .packed import packing_of, unpack
-from .strangers import HEAD, NoStream, form_of
+from .strangers import HEAD, MADE_BY_HAND, NoStream, form_of
 
 __all__ = ["MADE", "Answer", "Headers", "Unread", "pairs_of", "take_of", "when"]
 
@@ -175,7 +175,8 @@ def _check(answer: Answer, body: bytes) -> None:
     try:
         form_of(body[:HEAD] if len(body) > HEAD else body, whole=len(body) <= HEAD)
     except NoStream as none:
-        raise NoStream(none.why, aside=not wanted) from None
+        why = none.why.removesuffix(MADE_BY_HAND).rstrip()  # here another program keeps them
+        raise NoStream(why, aside=not wanted) from None
     if not wanted and _heard_nothing(body) is not None:
         raise NoStream("is no answer of a provider that is known.", aside=True)
 

@@ -242,7 +242,7 @@ def test_a_body_that_the_browser_dropped_is_named_with_what_to_do():
 
 def test_a_har_without_streams_says_what_is_in_it():
     (left,) = left_in(har(entry("<html>", "text/html", request={"url": "https://example.com/"})))
-    assert left.why.startswith("is a HAR without a stream: 1 exchange; each is an HTML")
+    assert left.why.startswith("is a HAR with one exchange, which is an HTML")
     (left,) = left_in(har())
     assert left.why == "is a HAR without an exchange in it."
 
