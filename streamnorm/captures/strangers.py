@@ -69,6 +69,7 @@ _LIST = (
 _WHOLE_ANSWER = "is a whole answer, not a stream. Ask with stream=true."
 _ASKED = {"messages", "contents", "input", "prompt"}  # in the body of a request
 _SAYS_NOTHING = ("stream_start", "unrecognized", "usage", "failed")
+OUR_TABLE = "is a table that streamnorm made, and no stream. Look at it: streamnorm report FILE"
 # The dump of a proxy: the length of the first flow, and one of its fields.
 _FLOWS = re.compile(rb"\d{1,9}:\d{1,3}:[a-z_]+[;,]")
 
@@ -211,7 +212,7 @@ def _unreadable(head: bytes) -> bool:
 
 def _json(head: bytes, whole: bool, provider: str | None) -> str:
     if head.startswith(b'{"kind":"'):
-        raise NoStream(OUR_EVENTS)
+        raise NoStream(OUR_TABLE if head.startswith(b'{"kind":"session"') else OUR_EVENTS)
     if whole and provider in (None, AUTO) and _is_whole_answer(head):
         raise NoStream(_WHOLE_ANSWER)
     if head[:1] == b"{":
@@ -239,13 +240,15 @@ def _has_answer(said: Any, depth: int = 4) -> bool:
     """A message of an assistant, or a list of items, as they stand in an answer that is no stream."""
     if isinstance(said, list):
         return depth > 0 and any(_has_answer(one, depth - 1) for one in said[:LINES])
-    if not isinstance(said, dict) or depth == 0 or said.keys() & _ASKED:
+    if not isinstance(said, dict) or depth == 0 or any(map(said.get, _ASKED)):
         return False
     if said.get("role") == "assistant" and (said.get("content") or said.get("tool_calls")):
         return True
     for name in ("output", "outputs"):
         items = said.get(name)
-        if isinstance(items, list) and any(isinstance(one, dict) and "type" in one for one in items):
+        if isinstance(items, list) and any(
+            isinstance(one, dict) and "type" in one for one in items
+        ):
             return True
     return any(_has_answer(one, depth - 1) for name, one in said.items() if name != "delta")
 

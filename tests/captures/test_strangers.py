@@ -26,7 +26,7 @@ ANSWERS: dict[str, dict[str, object]] = {
                  "usage": {"input_tokens": 1, "output_tokens": 1}},
     "responses": {"id": "resp_1", "object": "response", "status": "completed", "output": [
         {"id": "msg_1", "type": "message", **_MESSAGE}]},
-    "responses, a call": {"id": "resp_1", "object": "response", "status": "completed", "output": [
+    "responses, a call": {"id": "resp_1", "object": "response", "status": "completed", "prompt": None, "output": [
         {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}]},
     "chat of v2": {"id": "x", "finish_reason": "COMPLETE", "message": _MESSAGE},
     "converse": {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
@@ -51,6 +51,10 @@ ANSWERS: dict[str, dict[str, object]] = {
         (b'{"model":"m","input":"secret-1"}', "looks like the body of a request"),
         (b'[{"unheard":1},{"of":2}]', "is a JSON list, not the bytes of a stream."),
         (b'{"kind":"stream_start","provider":"x"}\n', "holds events of streamnorm, not what"),
+        (
+            b'{"kind":"session","session":"a.sse"}\n',
+            "is a table that streamnorm made, and no stream.",
+        ),
         (b"[0, 12, 44]", "is a JSON list, not the bytes of a stream."),
         (b'["data: 1"]', "is a JSON list, not the bytes of a stream."),
         (

@@ -152,16 +152,29 @@ def test_a_finished_table_is_not_read_as_streams(
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
-    [(b"{half a row\n", "line 6: not a row of a table"), (b"[1]\n", "line 6: not a row of a table, but list"),
-     (b'{"kind":"call","session":"z"}\n', "a row of z stands apart from the row of its session")],
+    [(b"{half a row\n", "line 6: not a row of a table"), (b"[1]\n", "line 6: not a row of a table, but list")],
 )  # fmt: skip
-def test_a_table_that_is_damaged_is_told(
+def test_a_table_that_is_damaged_is_told_and_the_rest_is_on_the_page(
     line: bytes, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "calls.jsonl"
     table.write_bytes(b"".join(json_bytes(row) + b"\n" for row in ROWS) + line)
+    assert main(["report", str(table), str(TAKE), "-o", str(tmp_path / "r.html")]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"{tmp_path}/r.html: 3 streams from ")
+    assert "streamnorm: 1 could not be read:" in captured.err
+    assert sentence in captured.err
+    assert sentence in (tmp_path / "r.html").read_text()
+
+
+def test_rows_that_stand_apart_are_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "calls.jsonl"
+    rows = [*ROWS, {"kind": "call", "session": "z"}]
+    table.write_bytes(b"".join(json_bytes(row) + b"\n" for row in rows))
     assert main(["report", str(table), "-o", str(tmp_path / "r.html")]) == 2
-    assert sentence in capsys.readouterr().err
+    assert "a row of z stands apart from the row of its session" in capsys.readouterr().err
     assert not (tmp_path / "r.html").exists()
 
 
