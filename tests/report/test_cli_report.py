@@ -256,3 +256,37 @@ def test_secrets_of_an_address_are_not_on_the_page(
     said = capsys.readouterr()
     for secret in ("hunter2pass", "s3cr3tvalue"):
         assert secret not in out.read_text() + said.out + said.err
+
+
+def test_events_of_ours_beside_takes_are_passed_over_and_what_is_no_stream_adds_to_no_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "takes"
+    folder.mkdir()
+    (folder / "a.sse").write_bytes(TAKE.read_bytes())
+    (folder / "a.events.jsonl").write_text('{"kind":"stream_start","provider":"x"}\n')
+    (folder / "b.html").write_text("<html>" + "no" * 500_000)
+    out = tmp_path / "r.html"
+    assert main(["report", str(folder), "-o", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert "1 stream from 1 provider" in captured.out
+    assert "1 file could not be read." in captured.out
+    assert captured.err.startswith(
+        "streamnorm: 1 file with events of streamnorm, which are no streams: passed over.\n"
+    )
+    page = out.read_text()
+    assert "1 file with events of streamnorm, which are no streams" in page
+    assert " MB, " not in page
+
+
+def test_what_is_no_stream_has_no_date_that_is_missing() -> None:
+    from streamnorm.report.tally import NO_DATE, Tally
+    from streamnorm.table.records import unreadable
+
+    tally = Tally()
+    for row in (
+        session("a.sse", captured="2026-11-19T08:30:00Z"),
+        unreadable("b", "b", "is empty."),
+    ):
+        tally.add(row)
+    assert tally.summary().of(when=NO_DATE).streams == 0
