@@ -231,7 +231,7 @@ def _exchanges(data: bytes, name: str, form: str, provider: str | None) -> Strea
         else:
             where = answer.called
             try:
-                take = take_of(answer, origin, limit=left)
+                take = take_of(answer, origin)
             except (NoStream, RecordingError) as none:
                 why, aside = str(none), getattr(none, "aside", False)
             else:

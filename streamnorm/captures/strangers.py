@@ -250,7 +250,7 @@ def _has_answer(said: Any, depth: int = 4) -> bool:
             isinstance(one, dict) and "type" in one for one in items
         ):
             return True
-    return any(_has_answer(one, depth - 1) for name, one in said.items() if name != "delta")
+    return any(_has_answer(one, depth - 1) for one in said.values())
 
 
 def _says_something(head: bytes) -> bool:

@@ -452,3 +452,8 @@ def test_a_file_whose_name_ends_so_is_that_file(tmp_path):
 
 def test_a_replay_reads_captures():
     assert "".join(replay(f"{FILES}/mitmproxy.har#1").text()) == SAID
+
+
+@pytest.mark.parametrize("name", ["curl_continue.txt", "curl_redirect.txt"])
+def test_an_answer_on_the_way_to_another_one_is_no_exchange_of_its_own(name):
+    assert left_in(name) == []

@@ -181,3 +181,15 @@ def test_a_take_is_called_as_its_file_without_what_names_the_form(name, take, tm
     file.write_bytes((FILES / "body.sse").read_bytes())
     assert main(["import", str(file), "-o", str(tmp_path / "takes")]) == 0
     assert os.listdir(tmp_path / "takes") == [take]
+
+
+def test_each_take_of_a_session_is_one_stream_when_it_is_read_again(tmp_path, capsys):
+    paths = imported(SESSIONS[0], tmp_path / "takes")
+    assert len(paths) > 1
+    for path in paths:
+        (found,) = streams_of(path.read_bytes(), name="a")
+        assert isinstance(found, Found)
+    capsys.readouterr()
+    main(["inspect", str(tmp_path / "takes"), "--json"])
+    totals = json.loads(capsys.readouterr().out.splitlines()[-1])["totals"]
+    assert (totals["streams"], totals["files"]) == (len(paths), len(paths))
