@@ -46,6 +46,7 @@ class Part:
         self.shares = False  # its file with others?
         self.legs: tuple[int, ...] = ()  # they are told as they come
         self.name = self.form = ""  # of its file, and what kind of file that is
+        self.nth: int | None = None  # of that file, if its name is that of the file and a number
         # Known when it is over:
         self.timed = self.torn = self.finished = False
         self.limit: str | None = None  # why it was not read at all
