@@ -27,6 +27,7 @@ __all__ = ["Input", "input_at", "inputs"]
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:::|://)")  # one letter is a drive
 _CHANGES = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
 _HIDDEN = "…"  # in place of a secret
+ASK = "is a pipe, a socket or a device, which is read only if it is named itself"
 
 
 class Input(NamedTuple):
@@ -127,7 +128,7 @@ def _fitting(pattern: str) -> Iterator[Input | Left]:
             continue
         for one in _files_in(folder):
             inside = os.path.relpath(one.name, folder)
-            if isinstance(one, Left) and (not one.aside or os.path.isdir(one.name)):
+            if isinstance(one, Left) and one.why != ASK:
                 fits = True  # who knows what is in there
             else:
                 fits = _fits(inside.split(os.sep), tail)
@@ -157,21 +158,15 @@ def _named(one: Input | Left, name: str) -> Input | Left:
     return _input(name) if isinstance(one, Input) else one._replace(name=name)
 
 
-_NO_FILE = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
-
-
 def _met(path: str) -> Input | Left:
-    """What was found and not named. To read a pipe may take for ever, and a device has no end."""
+    """What nobody named, but a folder or a pattern has it: reading a pipe might never end."""
     if os.path.isdir(path):
         return Left(path, "is a link to a folder: name it to read what is in there", aside=True)
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return Input(path)  # opening it says why
-    if not stat.S_ISREG(mode):
-        kind = _NO_FILE.get(stat.S_IFMT(mode), "a device")
-        return Left(path, f"is {kind}, not a file: name it to read it", aside=True)
-    return _input(path)
+        return _input(path)  # opening it says why
+    return _input(path) if stat.S_ISREG(mode) else Left(path, ASK)
 
 
 def _input(path: str) -> Input:
