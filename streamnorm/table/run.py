@@ -133,8 +133,8 @@ class _Run:
     def run(self) -> Totals:
         if self._is_there() and not self._asked.force:
             told = self._parts.finished()
-            counts = {name: int(told.get(name) or 0) for name in TOLD}
-            return Totals(already=True, **counts)
+            inputs, streams, unreadable = (int(told.get(name) or 0) for name in TOLD)
+            return Totals(inputs, streams, unreadable=unreadable, already=True)
         if self._asked.force:
             self._parts.clear()
         self._read()
