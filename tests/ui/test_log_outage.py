@@ -561,3 +561,29 @@ async def test_a_new_stream_whose_reply_is_lost_is_not_busy_with_itself(
         writer = await log.create(owner="ann", chat="c")
         assert line.dropped == 1
         assert await direct.streams(owner="ann", chat="c") == [writer.stream]
+
+
+# --- what rings -----------------------------------------------------------------------------------
+
+
+@needs_server
+@pytest.mark.parametrize("prefix", ["app[1]", "what?*", "back\\slash", "plain"])
+async def test_readers_are_rung_whatever_the_prefix_is_and_whoever_calls(
+    prefix: str, server: RedisServer
+) -> None:
+    """Nobody looks by himself here: without a ring it would be minutes."""
+    async with RedisLog(server.url, prefix=prefix, lease=999, poll=999, patience=LONG) as log:
+        writer = await log.create(owner="ann")
+        await writer.append(payloads(1))
+        reader = log.read(writer.stream, owner="ann")
+        assert len(await reader.page() or ()) == 1
+        while not await log._redis.pubsub_numpat():
+            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(reader.page)
+                while log._lookout is None:  # it waits
+                    await anyio.lowlevel.checkpoint()
+                assert await log._redis.publish(f"{prefix}:bell:".encode() + b"\xff", 1)
+                await writer.append(payloads(1, 2))
+        assert reader.after == 2
