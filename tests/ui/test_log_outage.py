@@ -563,6 +563,30 @@ async def test_a_new_stream_whose_reply_is_lost_is_not_busy_with_itself(
         assert await direct.streams(owner="ann", chat="c") == [writer.stream]
 
 
+@needs_server
+async def test_a_crowd_that_asks_waits_for_a_redis_that_is_gone_no_longer_than_one(
+    server: RedisServer,
+) -> None:
+    """What three connections carry at once is 192: one batch after the other would take 20 s."""
+    told = []
+    async with RedisLog(server.url, patience=LONG) as log:
+        await log.check()
+        server.pause()
+        log._carriers.patience = 1.0
+
+        async def ask() -> None:
+            with pytest.raises(LogUnavailable):
+                await log.check()
+            told.append("unavailable")
+
+        with anyio.fail_after(12):
+            async with anyio.create_task_group() as group:
+                for _ in range(4000):
+                    group.start_soon(ask)
+        server.go_on()
+    assert len(told) == 4000
+
+
 # --- what rings -----------------------------------------------------------------------------------
 
 
