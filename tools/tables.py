@@ -38,7 +38,7 @@ addresses. What the output is the end of its name says:
 | `calls.jsonl` | one object per line, with the columns of its kind |
 | `calls.csv` | for spreadsheets |
 | `calls.duckdb` | a database with the tables `sessions`, `calls`, `results` and `notes` (`streamnorm[duckdb]`) |
-| `tables/` | a folder with a Parquet file for each kind: `sessions.parquet`, `calls.parquet` … |
+| a name that ends in a slash | a folder with a Parquet file for each kind: `sessions.parquet`, `calls.parquet` … |
 
 `--kind call` writes the rows of one kind, with its columns alone. `--provider` says whose wire it is where the
 files do not. `--jobs` is the number of processes. Runs go on where they were stopped, and run on a cluster:
@@ -108,14 +108,14 @@ In a program, without the command:
 ```python
 from pathlib import Path
 
-from streamnorm import table
+from streamnorm.table import of_kind, rows, schema
 
-found = table.rows(sorted(Path("logs").glob("*.sse")))
-calls = table.of_kind(found, "call")
-print(calls.num_rows, table.SCHEMA.names[:4])
+table = rows(sorted(Path("logs").glob("*.sse")))
+calls = of_kind(table, "call")
+print(calls.num_rows, schema().names[:4])
 ```
 
-`table.rows` takes paths, pairs of name and bytes, takes, or what an engine hands over: a table or a batch of
+`rows` takes paths, pairs of name and bytes, takes, or what an engine hands over: a table or a batch of
 Arrow, a frame of pandas or polars, a dict of columns, with the names in one of `path`, `name`, `input`, `file` …
 and the bytes in one of `bytes`, `data`, `content` ….
 

@@ -4,27 +4,13 @@
 
 Rule: one pure function does the work, so that one core, all cores and a cluster give the same rows.
 Every input is a row of kind ``session``, also what could not be read: nothing is missing in silence.
+Nothing here needs pyarrow to be there before it is called.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from .arrow import of_kind, rows
+from .arrow import of_kind, rows, schema
 from .columns import COLUMNS, KINDS
 from .records import records
 
-if TYPE_CHECKING:
-    import pyarrow
-
-    SCHEMA: pyarrow.Schema
-
-__all__ = ["COLUMNS", "KINDS", "SCHEMA", "of_kind", "records", "rows"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "SCHEMA":  # when it is asked for: nothing else here needs pyarrow to be there
-        from .arrow import schema
-
-        return schema()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["COLUMNS", "KINDS", "of_kind", "records", "rows", "schema"]

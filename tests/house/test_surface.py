@@ -20,6 +20,7 @@ DOORS = [
     "streamnorm.sessions",
     "streamnorm.ui",
     "streamnorm.testing",
+    "streamnorm.table",
     "streamnorm.report",
 ]  # where users import from
 LIBRARY = [p for p in (ROOT / "streamnorm").rglob("*.py") if p.parent.name not in ("cli", "page")]

@@ -966,6 +966,15 @@ def test_a_text_that_was_learnt_under_one_id_does_not_hide_that_another_comes_ba
     assert fate(run("openai_chat", [*frames, of("y", text=":1}"), END_OF["y"]])) == ASKED_TWICE
 
 
+def test_whose_a_chunk_is_does_not_depend_on_how_the_bytes_are_cut():
+    role = sse({"id": "x", "model": "m", "choices": [{"index": 0, "delta": {"content": "a"}}]})
+    frames = [role, of("x", begins=True), of("x", text='{"n'), of("x", text='"')]
+    body = b"".join([*frames, of("y", text=":1}"), END_OF["x"]])
+    for size in (1, 3, 17, 100, 700, len(body)):
+        chunks = [body[at : at + size] for at in range(0, len(body), size)]
+        assert fate(run("openai_chat", chunks)) == ASKED_TWICE
+
+
 @pytest.mark.parametrize("rare", [{}, RARE])
 def test_an_answer_that_gives_way_is_heard_frame_by_frame_and_in_rare_chunks(rare: dict[str, Any]):
     delta = {"tool_calls": [{"index": 0, "function": {"arguments": ":1"}}], **rare}

@@ -508,11 +508,12 @@ class ChatParser(Parser):
         one that comes back says that two answers are mixed, and one that gives way to another in the midst
         of a call, where it was said of pieces before, that the call is cut."""
         self._said_id = said_id
-        last, id = self._whose, first_text(said_id) or self._enveloped
-        if id is None or id == last:
+        # The first chunks may all have been cut: then they were of the envelope's answer.
+        last, id = self._whose or self._enveloped, first_text(said_id) or self._enveloped
+        if id is None:
             return
         self._whose = id
-        if last is None:
+        if last in (None, id):
             return
         self._stencil.before = NEVER  # it says whose it is, too
         pieces = self.calls.pieces()
