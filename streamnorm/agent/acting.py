@@ -361,8 +361,7 @@ def _is_its_own(error: BaseException) -> bool:
         return all(_is_its_own(inner) for inner in error.exceptions)
     if isinstance(error, anyio.get_cancelled_exc_class()):
         return not _is_cancelled()
-    # All others of a tool are its own, such as the panics of a library in Rust, which are no Exception.
-    return not isinstance(error, KeyboardInterrupt | GeneratorExit)
+    return isinstance(error, Exception | SystemExit | asyncio.CancelledError)
 
 
 def _is_cancelled() -> bool:
