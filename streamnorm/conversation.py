@@ -41,6 +41,7 @@ from .fold import (
     Shown,
     echoes_of,
 )
+from .text.shown import words_of
 from .tools import File, Link, ToolResult
 
 __all__ = ["Conversation", "Made", "Part", "Reasoning", "Text", "Turn"]
@@ -285,7 +286,7 @@ class Conversation(msgspec.Struct):
             return msgspec.json.decode(data, type=cls)
         except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
             raise UsageError(
-                f"this is no conversation: {error}; pass what Conversation.to_json() wrote"
+                f"this is no conversation: {words_of(error)}; pass what Conversation.to_json() wrote"
             ) from error
 
     def to_json(self) -> bytes:

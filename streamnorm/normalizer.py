@@ -49,6 +49,7 @@ from .framing.sse import SSE, Uncut
 from .limits import LimitReached, Limits
 from .notes import INFO, WARNING, Scribe
 from .opening import Opening, is_json
+from .text.exact import SHALLOW, is_deep
 
 __all__ = ["Normalizer"]
 
@@ -222,6 +223,7 @@ class Normalizer:
                 line is not data
                 and LF not in line
                 and CR not in line
+                and len(line) <= SHALLOW
                 and (left >= self._near or self._is_far(len(chunk)))
                 and not self._calls.mended
                 and not self._ended
@@ -468,16 +470,20 @@ class Normalizer:
         self._calls.marks.unread = unread = iter(blocks)
         before = self._frames
         self._frames += len(blocks)
+        read = self._read_deep if _are_deep(blocks) else self._read
         try:
             if self._calm and self._left >= self._long and self._frames <= self._limits.frames:
-                self._read(unread, out)
+                read(unread, out)
             else:
-                self._read_carefully(unread, before, out, self._read)
+                self._read_carefully(unread, before, out, read)
         except _STOPS as error:
             self._stop(error, out, unread)
 
     def _take_run(self, lines: list[bytes], lead: bytes, out: list[Event]) -> list[Event]:
         """What stands behind the one head that was cut off all these frames in, events out."""
+        if _are_deep(lines):
+            self._take([_whole(line, lead) for line in lines], out)
+            return out
         self._latest, self._latest_cut = lines, lead
         self._frames = frames = self._frames + len(lines)
         calls = self._calls
@@ -634,6 +640,11 @@ class Normalizer:
             if payload is not None:
                 kinds[type(payload)](parser, payload, out)
 
+    def _read_deep(self, blocks: Iterator[bytes], out: list[Event]) -> None:
+        """Some of these frames are nested too deeply: which of them is found the long way."""
+        for block in blocks:
+            self._odd(block, out)
+
     def _look_again(self, block: bytes, out: list[Event]) -> Any:
         """Not cut where the last one was: find its own head, or read it the long way."""
         assert self._framer is not None
@@ -737,7 +748,8 @@ class Normalizer:
         if self._seam is not None and self._came_before(block):
             return
         try:
-            self._read(iter((block,)), heard)
+            read = self._read_deep if is_deep(block) else self._read
+            read(iter((block,)), heard)
         finally:
             told = all(opening.heading)
             if told:
@@ -881,6 +893,11 @@ class Normalizer:
             reason=end.reason, call_ids=[c["call_id"] for c in calls], calls=calls,
             bytes=self._limits.stream - self._left, frames=self._frames, notes=dict(self.notes),
         )  # fmt: skip
+
+
+def _are_deep(blocks: list[bytes]) -> bool:
+    """Is one of these nested too deeply? Most are too short to be looked at."""
+    return max(map(len, blocks), default=0) > SHALLOW and any(map(is_deep, blocks))
 
 
 # What Python raises for a value of another type than expected.

@@ -231,7 +231,7 @@ def _exchanges(data: bytes, name: str, form: str, provider: str | None) -> Strea
         else:
             where = answer.called
             try:
-                take = take_of(answer, origin, limit=left)
+                take = take_of(answer, origin)
             except (NoStream, RecordingError) as none:
                 why, aside = str(none), getattr(none, "aside", False)
             else:
@@ -262,10 +262,16 @@ def _told_of(asides: Counter[str], name: str, form: str, has_streams: bool, told
     if not count:
         yield Left(name, f"is {called} without an exchange in it.")
         return
-    most = "; ".join(f"{why.rstrip('.')} ({n})" for why, n in asides.most_common(3))
-    yield Left(
-        name, f"is {called} without a stream: {count} exchange{'s'[: count > 1]}; each {most}."
-    )
+    (why, _), *others = asides.most_common(3)
+    if count == 1:
+        yield Left(name, f"is {called} with one exchange, which {why}")
+    elif not others:
+        yield Left(name, f"is {called} without a stream: {count} exchanges, each of which {why}")
+    else:
+        most = "; ".join(
+            f"{n} × {why.partition('. ')[0].rstrip('.')}" for why, n in asides.most_common(3)
+        )
+        yield Left(name, f"is {called} without a stream: {count} exchanges ({most}).")
 
 
 def _reader(form: str) -> ModuleType:

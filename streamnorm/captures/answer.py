@@ -33,7 +33,7 @@ from ..takes.redact import (
 )
 from ..text.shown import clean
 from .packed import packing_of, unpack
-from .strangers import HEAD, NoStream, form_of
+from .strangers import HEAD, MADE_BY_HAND, NoStream, form_of
 
 __all__ = ["MADE", "Answer", "Headers", "Unread", "pairs_of", "take_of", "when"]
 
@@ -85,9 +85,9 @@ class Unread(NamedTuple):
     aside: bool = False  # nobody would look for a stream there
 
 
-def take_of(answer: Answer, origin: str, *, limit: int) -> Take:
+def take_of(answer: Answer, origin: str) -> Take:
     """Its take; ``origin`` is what it was made from. Raises ``NoStream``."""
-    body = _unpacked(answer, limit)
+    body = _unpacked(answer)
     refused = answer.status is not None and not 200 <= answer.status < 300
     if refused:
         _check_refused(answer, body)
@@ -108,7 +108,7 @@ def take_of(answer: Answer, origin: str, *, limit: int) -> Take:
 # --- the body -------------------------------------------------------------------------------------
 
 
-def _unpacked(answer: Answer, limit: int) -> bytes:
+def _unpacked(answer: Answer) -> bytes:
     body = answer.body
     if answer.raw and "chunked" in answer.header("transfer-encoding").lower():
         body = _dechunked(answer)
@@ -121,8 +121,6 @@ def _unpacked(answer: Answer, limit: int) -> bytes:
             return body
         packing = coding
     body, whole = unpack(body, packing, name="the body")
-    if len(body) > limit:
-        raise NoStream("is too long when it is unpacked.")
     answer.torn |= not whole
     return body
 
@@ -175,7 +173,8 @@ def _check(answer: Answer, body: bytes) -> None:
     try:
         form_of(body[:HEAD] if len(body) > HEAD else body, whole=len(body) <= HEAD)
     except NoStream as none:
-        raise NoStream(none.why, aside=not wanted) from None
+        why = none.why.removesuffix(MADE_BY_HAND).rstrip()  # here another program keeps them
+        raise NoStream(why, aside=not wanted) from None
     if not wanted and _heard_nothing(body) is not None:
         raise NoStream("is no answer of a provider that is known.", aside=True)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = ["Input", "input_at", "inputs"]
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:::|://)")  # one letter is a drive
 _CHANGES = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
 _HIDDEN = "…"  # in place of a secret
+ASK = "is a pipe, a socket or a device, which is read only if it is named itself"
 
 
 class Input(NamedTuple):
@@ -88,19 +90,28 @@ def _of_place(place: str) -> Iterator[Input | Left]:
         found = _files_in(place)
         yield from found if found else [Left(place, "is a folder without files")]
     elif not os.path.lexists(place) and glob.has_magic(place):
-        paths = sorted(path for path in glob.iglob(place, recursive=True) if os.path.isfile(path))
-        yield from map(_input, paths) if paths else [Left(place, "is a pattern that no file fits")]
+        paths = sorted(p for p in glob.iglob(place, recursive=True) if not os.path.isdir(p))
+        yield from map(_met, paths) if paths else [Left(place, "is a pattern that no file fits")]
     else:
         yield _input(place)
 
 
-def _files_in(folder: str) -> list[Input]:
+def _files_in(folder: str) -> list[Input | Left]:
     """Its files and those of its folders, but for hidden ones."""
     found = []
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [os.path.join(top, name) for name in sorted(names) if not name.startswith(".")]
-    return [_input(path) for path in found]
+    return [_met(path) for path in found]
+
+
+def _met(path: str) -> Input | Left:
+    """What nobody named, but a folder or a pattern has it: reading a pipe might never end."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:  # a link to nowhere: opening it says why
+        mode = stat.S_IFREG
+    return _input(path) if stat.S_ISREG(mode) else Left(path, ASK)
 
 
 def _input(path: str) -> Input:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import BinaryIO, TypeAlias
 
@@ -54,7 +55,8 @@ def _opened(
     advance: Callable[[int], None],
 ) -> Opened:
     again = _is_seekable(file)
-    begun, rest = _begun(_unpacked(_pieces(file), name), provider, whole=again)
+    meter = _Meter(advance)
+    begun, rest = _begun(_unpacked(meter.read(file), name), provider, whole=again)
     try:
         form = form_of(begun, whole=rest is None, provider=provider)
     except NoStream as none:
@@ -63,18 +65,20 @@ def _opened(
             return
         form = ""  # one long value, of which only the end tells more
     if form not in IN_PIECES:
-        yield from _whole(_counted(chain([begun], rest or ()), advance), name, provider)
+        yield from _whole(chain([begun], rest or ()), name, provider)
         return
     if rest is None or not again or seed or _names_seed(begun):
         pieces: Iterator[bytes] = chain([begun], rest or ())
         seed = seed or (_digest(iter([begun]), name) if rest is None and again else None)
     else:
-        seed = _digest(chain([begun], rest), name)
+        with meter.paused():
+            seed = _digest(chain([begun], rest), name)
         file.seek(0)
-        pieces = _unpacked(_pieces(file), name)
+        pieces = _unpacked(meter.read(file), name)
     lanes = lanes_of(begun) if form == "session" else None
-    for part, bit in parts(_counted(pieces, advance), name=name, seed=seed, lanes=lanes):
-        part.name, part.form = (f"{name}#{part.number}" if part.shares else name), form
+    for part, bit in parts(pieces, name=name, seed=seed, lanes=lanes):
+        part.nth, part.form = (part.number if part.shares else None), form
+        part.name = name if part.nth is None else f"{name}#{part.nth}"
         yield part, bit
 
 
@@ -85,6 +89,7 @@ def _whole(pieces: Iterator[bytes], name: str, provider: str | None) -> Opened:
             continue
         for part, bit in parts_of_take(one.take):
             part.name, part.form = one.name, one.form
+            part.nth = int(one.name[len(name) + 1 :]) if one.name != name else None
             yield part, bit
 
 
@@ -120,10 +125,32 @@ def _unpacked(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     return whole if packing is None else unpacked(whole, packing, name=name)
 
 
-def _counted(pieces: Iterator[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
-    for piece in pieces:
-        advance(len(piece))
-        yield piece
+class _Meter:
+    """Says how many bytes of a file were read, each of them once, however they are packed."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+        self._said = 0  # bytes at the beginning of the file
+        self._paused = False
+
+    def read(self, file: BinaryIO) -> Iterator[bytes]:
+        """The pieces of it, from its beginning."""
+        at = 0
+        for piece in _pieces(file):
+            at += len(piece)
+            if self._paused:
+                self._advance(0)
+            elif at > self._said:
+                self._advance(at - self._said)
+                self._said = at
+            yield piece
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is read now will be read again."""
+        self._paused = True
+        yield
+        self._paused = False
 
 
 def _begun(

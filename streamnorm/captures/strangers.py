@@ -20,7 +20,7 @@ from ..providers import AUTO, parsers_of, recognize, rows_with
 from ..takes.format import BOM, HEADER
 from .packed import packing_of
 
-__all__ = ["HEAD", "NoStream", "form_of", "lanes_of"]
+__all__ = ["HEAD", "MADE_BY_HAND", "OUR_EVENTS", "NoStream", "form_of", "lanes_of"]
 
 HEAD = 64 * 1024  # bytes that tell what a file is
 LINES = 20  # … or so many lines of JSON
@@ -34,9 +34,10 @@ _CASSETTE = re.compile(
 )
 _OBJECT = re.compile(rb'\s*\[?\s*(?:\{\s*(?:["}]|\Z)|\Z)')
 _VERBOSE = re.compile(rb"(?m)^< HTTP/\d")
-_SETTING = re.compile(rb"(?m)^(?:export )?[A-Za-z_][A-Za-z0-9_]*=")
+_TRACE = re.compile(rb"(?m)^(?:== Info: |=> Send |<= Recv )")  # of curl --trace
+_SETTING = re.compile(rb"(?m)^(?:export )?[A-Za-z_][A-Za-z0-9_]*=(?!=?\s*$)")  # no end of base64
 
-_MADE_BY_HAND = "Keep the bytes of the answer as they came: curl -N … > answer.sse"
+MADE_BY_HAND = "Keep the bytes of the answer as they came: curl -N … > answer.sse"
 _MAGIC = (
     (b"PK\x03\x04", "is a zip archive. Unpack it, and name the files in it."),
     (b"SQLite format 3\0", "is an SQLite database. Streams are kept in files: name one of those."),
@@ -57,10 +58,18 @@ _MAGIC = (
      "curl -N -o FILE …"),
     (b"\xfe\xff", "is UTF-16 text. Save the bytes themselves: curl -N -o FILE …"),
 )  # fmt: skip
-_OUR_EVENTS = (
+OUR_EVENTS = (
     "holds events of streamnorm, not what a provider sent. Keep the bytes themselves: "
     "streamnorm record, or curl -N"
 )
+_LIST = (
+    "is a JSON list, not the bytes of a stream. If its items are those of one, write them one to a "
+    "line: jq -c '.[]' FILE > FILE.jsonl"
+)
+_WHOLE_ANSWER = "is a whole answer, not a stream. Ask with stream=true."
+_ASKED = {"messages", "contents", "input", "prompt"}  # in the body of a request
+_SAYS_NOTHING = ("stream_start", "unrecognized", "usage", "failed")
+OUR_TABLE = "is a table that streamnorm made, and no stream. Look at it: streamnorm report FILE"
 # The dump of a proxy: the length of the first flow, and one of its fields.
 _FLOWS = re.compile(rb"\d{1,9}:\d{1,3}:[a-z_]+[;,]")
 
@@ -127,6 +136,8 @@ def _refuse_magic(head: bytes) -> None:
     for magic, why in _MAGIC:
         if head.startswith(magic):
             raise NoStream(why)
+    if head[257:262] == b"ustar":
+        raise NoStream("is a tar archive. Unpack it, and name the files in it.")
     if head[1:2] == b"\0" and head[3:4] == b"\0" and head[:1] != b"\0":
         raise NoStream("is UTF-16 text. Save the bytes themselves: curl -N -o FILE …")
     if _FLOWS.match(head):
@@ -138,7 +149,7 @@ def _refuse_magic(head: bytes) -> None:
 def _aws(head: bytes) -> str:
     total, headers = int.from_bytes(head[:4]), int.from_bytes(head[4:8])
     if len(head) >= 12 and not headers + 16 <= total < 1 << 25:
-        raise NoStream(f"is binary, and nothing that is known. {_MADE_BY_HAND}")
+        raise NoStream(f"is binary, and nothing that is known. {MADE_BY_HAND}")
     return "aws"
 
 
@@ -172,15 +183,20 @@ def _is_value(data: bytes) -> bool:
 
 
 def _why_text(head: bytes) -> str:
-    if _VERBOSE.search(head):
-        return (
-            "looks like what curl -v prints. Ask with curl -i, which keeps the answer as it came."
-        )
+    if _VERBOSE.search(head) or _TRACE.search(head):
+        made = "curl -v prints" if _TRACE.search(head) is None else "curl --trace writes"
+        return f"looks like what {made}. Ask with curl -i, which keeps the answer as it came."
+    if _is_list(head):
+        return _LIST
     if _SETTING.search(head[:4096]):
         return "looks like a file of settings (NAME=value), not a stream. Nothing of it was kept."
     if b"\0" in head or _unreadable(head):
-        return f"is binary, and nothing that is known. {_MADE_BY_HAND}"
-    return f"is text without an event in it. {_MADE_BY_HAND}"
+        return f"is binary, and nothing that is known. {MADE_BY_HAND}"
+    return f"is text without an event in it. {MADE_BY_HAND}"
+
+
+def _is_list(head: bytes) -> bool:
+    return head.lstrip()[:1] == b"[" and isinstance(_value(head), list)
 
 
 def _unreadable(head: bytes) -> bool:
@@ -196,13 +212,15 @@ def _unreadable(head: bytes) -> bool:
 
 def _json(head: bytes, whole: bool, provider: str | None) -> str:
     if head.startswith(b'{"kind":"'):
-        raise NoStream(_OUR_EVENTS)
+        raise NoStream(OUR_TABLE if head.startswith(b'{"kind":"session"') else OUR_EVENTS)
+    if whole and provider in (None, AUTO) and _is_whole_answer(head):
+        raise NoStream(_WHOLE_ANSWER)
     if head[:1] == b"{":
         lines = _lines(head)
         for known, lanes in map(_told, lines):
             if lanes:
                 return "session"
-            if known and not (whole and len(lines) == 1 and _is_whole_answer(head)):
+            if known:
                 return "ndjson"
     if provider not in (None, AUTO):
         return "ndjson" if head[:1] == b"{" else "json"
@@ -213,8 +231,35 @@ def _json(head: bytes, whole: bool, provider: str | None) -> str:
 
 
 def _is_whole_answer(head: bytes) -> bool:
-    failed = _heard_alone(head)
-    return failed is not None and failed.reason == "protocol"
+    """One value that has all of an answer at once, and of which the pipe makes nothing."""
+    said = _value(head)
+    return isinstance(said, dict) and _has_answer(said) and not _says_something(head)
+
+
+def _has_answer(said: Any, depth: int = 4) -> bool:
+    """A message of an assistant, or a list of items, as they stand in an answer that is no stream."""
+    if isinstance(said, list):
+        return depth > 0 and any(_has_answer(one, depth - 1) for one in said[:LINES])
+    if not isinstance(said, dict) or depth == 0 or any(map(said.get, _ASKED)):
+        return False
+    if said.get("role") == "assistant" and (said.get("content") or said.get("tool_calls")):
+        return True
+    for name in ("output", "outputs"):
+        items = said.get(name)
+        if isinstance(items, list) and any(
+            isinstance(one, dict) and "type" in one for one in items
+        ):
+            return True
+    return any(_has_answer(one, depth - 1) for one in said.values())
+
+
+def _says_something(head: bytes) -> bool:
+    pipe = Normalizer()
+    with unheard():
+        events = pipe.feed(head) + pipe.close()
+    return any(event.kind not in _SAYS_NOTHING for event in events) or (
+        isinstance(events[-1], Failed) and events[-1].reason == "provider_error"
+    )
 
 
 def _heard_alone(head: bytes) -> Failed | None:
@@ -231,14 +276,9 @@ def _why_json(head: bytes, failed: Failed) -> str:
     if said is None and (lines := _lines(head)):
         said = _value(lines[0])
     keys = set(said) if isinstance(said, dict) else set()
-    if "stream=true" in failed.error:
-        return "is a whole answer, not a stream. Ask with stream=true."
     if isinstance(said, list):
-        return (
-            "is a JSON list, not the bytes of a stream. Write its items one to a line: "
-            "jq -c '.[]' FILE > FILE.jsonl"
-        )
-    if keys & {"messages", "contents", "input", "prompt"} and not keys & {"choices", "output"}:
+        return _LIST
+    if keys & _ASKED and not keys & {"choices", "output"}:
         return "looks like the body of a request, not an answer. Keep what the server sends back."
     return "is JSON, but not the answer of a provider that is known. Name it with --provider if it is one."
 

@@ -10,6 +10,7 @@ are read so; the other forms need all of their file.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,6 +46,7 @@ class Part:
         self.shares = False  # its file with others?
         self.legs: tuple[int, ...] = ()  # they are told as they come
         self.name = self.form = ""  # of its file, and what kind of file that is
+        self.nth: int | None = None  # of that file, if its name is that of the file and a number
         # Known when it is over:
         self.timed = self.torn = self.finished = False
         self.limit: str | None = None  # why it was not read at all
@@ -187,10 +189,10 @@ def takes_in(take: Take, lanes: str | None = None) -> list[Take]:
 
 
 def _bits_of_take(take: Take) -> Iterator[Bit]:
-    legs, size = list(take.legs), 0
+    legs, size = deque(take.legs), 0
     for at, chunk in take.chunks:
         while legs and legs[0] <= size:
-            legs.pop(0)
+            legs.popleft()
             yield Bit(at, b"")
         size += len(chunk)
         yield Bit(at, chunk)

@@ -50,6 +50,8 @@ _ORIGINS = {
     "session": "session of an agent program",
 }  # fmt: skip
 LONGEST = 80  # letters of a name
+# What the end of a name says of the form. No digit is part of it: gpt-4.1 and gpt-4.5 are two names.
+_FORM = re.compile(r"(?<=.)(?:\.[A-Za-z]\w{0,9})?(?:\.(?:gz|gzip|zst|zlib|z))?\Z", re.IGNORECASE)
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -148,13 +150,11 @@ class _Names:
         """What the take of this stream is called."""
         if file not in self._stems:
             self._stems[file] = self._stem(file)
-        number = f"-{part.name.rpartition('#')[2]}" if "#" in part.name else ""
+        number = "" if part.nth is None else f"-{part.nth}"
         return self._stems[file] + number + SUFFIX
 
     def _stem(self, file: str) -> str:
-        name = PurePath(file).name
-        for _ in PurePath(name).suffixes[-2:]:
-            name = PurePath(name).stem
+        name = _FORM.sub("", PurePath(file).name, count=1)
         stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:LONGEST] or "stream"
         number = 1
         free = stem

@@ -217,14 +217,16 @@ def _is_trouble(facts: Survey) -> bool:
 def _one_line(stream: Inspected, style: Style) -> str:
     facts = stream.facts
     broken = sum(call.end != "whole" for call in facts.calls)
-    calls = f"{len(facts.calls)} call{'s'[: len(facts.calls) != 1]}" + f", {broken} broken" * bool(
-        broken
-    )
+    calls = _some(len(facts.calls), "call") + f", {broken} broken" * bool(broken)
     odd = [f"{sum(facts.notes.values())} odd"] if facts.notes else []
     said = style.signs.dot.join([clean(facts.provider), calls, f"{facts.bytes} bytes", *odd])
     end = f"{facts.end}: {facts.reason}"
     shown = (style.red if facts.end == "failed" or broken else style.green)(end)
     return f"{clean(stream.name)}  {shown}{style.signs.dot}{said}"
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s'[: count != 1]}"
 
 
 _TOTALS = {
@@ -234,7 +236,7 @@ _TOTALS = {
 
 
 def _total_lines(plain: dict[str, Any], style: Style) -> list[str]:
-    first = [f"{plain[name]} {name}" for name in ("streams", "files", "bytes")]
+    first = [_some(plain[name], name[:-1]) for name in ("streams", "files", "bytes")]
     if plain["unreadable"]:
         first.append(style.red(f"{plain['unreadable']} not read"))
     lines = ["", style.bold(style.signs.sum + " " + style.signs.dot.join(first))]
@@ -350,7 +352,7 @@ def _head(facts: Survey, style: Style) -> list[str]:
     told = {"finished": "recorded to its end", "torn": "its last chunk is torn",
             "unfinished": "the recording was cut short"}.get(facts.recorded)  # fmt: skip
     when = [f"captured {clean(facts.captured)}"] if facts.captured else []
-    size = [f"{facts.bytes} bytes", f"{facts.chunks} chunks", f"{facts.frames} frames"]
+    size = [_some(getattr(facts, f"{name}s"), name) for name in ("byte", "chunk", "frame")]
     lines.append(style.signs.dot.join([*size, *when, *([told] if told else [])]))
     if "url" in facts.header:
         lines.append(shorten(clean(f"from {facts.header['url']}"), style.width))

@@ -243,7 +243,7 @@ class _Replayed:
 
     def _show(self, part: Part, sources: Sources) -> None:
         self._number += 1
-        if "#" in part.name or self._number > 1:
+        if part.nth is not None or self._number > 1:
             sources.hide()
             self._teller.begin(part, self._number)
 

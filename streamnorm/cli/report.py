@@ -167,6 +167,10 @@ def _umask() -> int:
 
 
 def _tell_unread(summary: Summary) -> None:
+    from ..report.document import passed_over
+
+    if passed := passed_over(summary):
+        print(f"streamnorm: {passed}: passed over.", file=sys.stderr)
     unread = [one.facts for one in summary.streams if one.facts["end"] == "unreadable"]
     count = summary.of(end="unreadable").streams
     if not count:

@@ -1,7 +1,8 @@
 """What a command line names as files comes in; the streams in them go out while they are read.
 
 Rule: one file that cannot be read spares the others. What is no stream is said on stderr, the bar of
-progress is there as well, and a file of any size takes little memory where its form allows that.
+progress is there as well, and a file of any size takes little memory where its form allows that. Events
+of ours that lie beside takes in a folder are no failure: they are counted, and said in one line.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from ..captures import Left, picked
 from ..captures.inputs import Input, inputs
 from ..captures.opened import opened
+from ..captures.strangers import OUR_EVENTS
 from ..text.shown import clean
 from .progress import Progress, progress
 
@@ -36,7 +38,9 @@ class Sources:
         self.file = ""  # that is read
         self._provider, self._seed = provider, seed
         self._places = [_picked(place) for place in places]
+        self._named = {place for place, _ in self._places}
         self._several = len(places) > 1
+        self._passed = 0  # files with events of ours, which were found and not named
         self._bar: Progress | None = None
         self._quiet = quiet  # no bar: what is printed stands on the same terminal
 
@@ -62,9 +66,12 @@ class Sources:
         known = None if None in sizes else sum(size or 0 for size in sizes)
         if self._quiet or STDIN in [place for place, _ in self._places]:
             yield from self._read(found)
-            return
-        with progress("reading", known, "B") as self._bar:
-            yield from self._read(found)
+        else:
+            with progress("reading", known, "B") as self._bar:
+                yield from self._read(found)
+        if self._passed:
+            files = "1 file holds" if self._passed == 1 else f"{self._passed} files hold"
+            self.say(f"{files} events of streamnorm, which are no streams: passed over.")
 
     def _read(
         self, found: list[tuple[Input | Left, int | None]]
@@ -95,8 +102,8 @@ class Sources:
                     self._left(one)
                 continue
             part, bit = one
-            streams = max(streams, _number(part))
-            if number is None or _number(part) == number:
+            streams = max(streams, part.nth or 1)
+            if number is None or (part.nth or 1) == number:
                 yield part, bit
         if number is not None and number > streams and streams:
             self._left(Left(name, f"has {streams} stream{'s'[: streams > 1]}, and no #{number}."))
@@ -106,13 +113,11 @@ class Sources:
             self._bar.advance(size)
 
     def _left(self, left: Left) -> None:
+        if left.why == OUR_EVENTS and left.name not in self._named:
+            self._passed += 1
+            return
         self.failed += not left.aside
         self.say(clean(f"{left.name} {left.why}"))
-
-
-def _number(part: Part) -> int:
-    place, number = part.name.rpartition("#")[::2]
-    return int(number) if place and number.isdigit() else 1
 
 
 def _picked(place: str) -> tuple[str, int | None]:

@@ -28,6 +28,7 @@ from ..events import Echo, Event, FailedReason, FinishReason, Unrecognized, Usag
 from ..framing import Framer
 from ..framing.sse import SSE
 from ..notes import Scribe
+from ..text.exact import is_deep
 from ..text.halves import masked
 from . import even
 from .calls import NORMAL, Call, Calls, Evidence, State
@@ -412,6 +413,8 @@ class Parser:
         return True
 
     def _evened(self, data: bytes, event: str) -> Any:
+        if is_deep(data):
+            raise NotJson("nested too deeply to be read")
         decode, repairs = self.decode_all or self.decode, even.Repairs(data)
         unmasked: Callable[[Any], Any] = _as_it_is
         while True:
@@ -428,7 +431,7 @@ class Parser:
                 data = self.only_utf8(data)
             except msgspec.DecodeError as error:
                 data, unmasked = self._without_halves(data, error)
-            except RecursionError:
+            except RecursionError:  # the program is itself that deep in its calls
                 raise NotJson("nested too deeply to be read") from None
 
     def _repaired(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ class _Replay(Source):
     def __init__(self, chunks: Iterator[Chunk], pace: float, take: Take) -> None:
         super().__init__(instant=not pace, facts=_facts(take.header))
         self._chunks = chunks
-        self._legs, self._given = list(take.legs), 0  # in bytes
+        self._legs, self._given = deque(take.legs), 0  # in bytes
         self._pipe: Normalizer | None = None
         self._pace = pace
         self._start: float | None = None
@@ -102,7 +103,7 @@ class _Replay(Source):
 
     def _next(self) -> Chunk | None:
         while self._pipe is not None and self._legs and self._legs[0] <= self._given:
-            self._legs.pop(0)
+            self._legs.popleft()
             resume_in(self._pipe)
         chunk = next(self._chunks, None)
         self._given += len(chunk[1]) if chunk else 0

@@ -557,8 +557,12 @@ def _attribute(thing: Any, name: str) -> Any:
 
 
 def _texts(headers: Any) -> dict[str, str]:
+    """By name. One that came several times is one list: what a body is packed with, say, and again."""
     items = headers.items() if hasattr(headers, "items") else ()
-    return {str(k).lower(): str(v) for k, v in items}
+    texts: dict[str, str] = {}
+    for name, value in ((str(k).lower(), str(v)) for k, v in items):
+        texts[name] = f"{texts[name]}, {value}" if name in texts else value
+    return texts
 
 
 # --- whose stream is it? --------------------------------------------------------------------------

@@ -44,6 +44,8 @@ Told: TypeAlias = Callable[[dict[str, Any]], object]
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/jsonl", AWS_FRAMES)
 _CUT_SHORT = ("transport", "limit", "cancelled")  # the body went on, or would have
 _SAYING_NOTHING = {StreamStart, Unrecognized, Failed}
+SNIFFED = 4  # bytes: a byte order mark, and whether blanks follow it
+MOST_BLANK = 1024 * 1024  # bytes before a body says anything: no answer of a provider begins so
 
 
 def transport(
@@ -267,6 +269,7 @@ class _Guard:
         self._sure = wire.sure
         self._first: list[bytes] = []  # until it is sure: what came …
         self._given: list[bytes] = []  # … and what may be handed on of it
+        self._start = b""  # as much of it as has to be looked at
         self._foreign = False  # it is no stream of ours after all
         self._over = False
         if self._sure:
@@ -331,10 +334,12 @@ class _Guard:
     def _looked_at(self, chunk: bytes) -> bytes:
         self._first.append(chunk)
         if self._passage.provider != AUTO:  # the address names it, and the first byte decides
-            start = sniff(b"".join(self._first))
-            if start is None:
+            start = sniff(self._start + chunk)
+            if start is None and self._tally.bytes <= MOST_BLANK:
+                self._start = (self._start + chunk)[:SNIFFED]  # blanks behind those say nothing
                 return b""
-            self._sure, self._foreign = start == "array", start != "array"
+            self._foreign = start not in ("array", None)
+            self._sure = not self._foreign
         else:
             self._given.append(self._passage.feed(chunk))
             self._foreign = self._is_foreign

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from ..framing.inflate import Inflater, Ratio
+from ..framing.inflate import Inflater, Ratio, packing_of
 from ..limits import Limits
 
 __all__ = ["Unpacking", "Watching"]
@@ -57,6 +57,7 @@ class Watching(Unpacking):
         return int(self._content.total_compressed_bytes or 0)
 
     async def later(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+        packing_of(self._encoding)  # raises if it is packed twice, of which its client undoes one
         ratio = Ratio(self.limits)
         async for chunk in chunks:
             ratio.check(self.received, len(chunk))

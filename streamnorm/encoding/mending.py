@@ -35,6 +35,7 @@ from .pairs import (
     Orphans,
     Repair,
     What,
+    call_shown,
     checked,
     is_closed,
     paired,
@@ -242,11 +243,11 @@ class _Mending(Generic[Spool]):
             call, where = self._results[result].call, f"turn {self._given[result].place}"
             if why == SECOND:
                 raise EncodeError(
-                    f"{where}: two results answer the call {call.id!r} ({call.name}); keep one of "
+                    f"{where}: two results answer {call_shown(call.id, call.name)}; keep one of "
                     "them"
                 )
             raise EncodeError(
-                f"{where}: a result for the call {call.id!r} ({call.name}), which the talk before "
+                f"{where}: a result for {call_shown(call.id, call.name)}, which the talk before "
                 "it does not have; put results after the turn that made the call, and make them with "
                 "ToolResult.for_call(call, …) of that very call"
             )

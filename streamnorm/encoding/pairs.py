@@ -20,10 +20,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from ..errors import EncodeError
+from ..text.shown import clean, shorten
 
 __all__ = [
     "NO_CALL", "ORPHANS", "SECOND", "UNAVAILABLE", "Asked", "Given", "Orphans", "Pairs", "Repair",
-    "UnansweredCall", "checked", "is_closed", "paired",
+    "UnansweredCall", "call_shown", "checked", "is_closed", "paired",
 ]  # fmt: skip
 
 Orphans: TypeAlias = Literal["error", "drop", "raise"]
@@ -186,11 +187,20 @@ def checked(orphans: Orphans) -> Orphans:
     return orphans
 
 
+def call_shown(id: str | None, name: str | None) -> str:
+    """A call in a sentence.
+
+    >>> call_shown("call_1", "pay")
+    "the call 'call_1' (pay)"
+    """
+    return f"the call {shorten(clean(repr(id)), 80)} ({shorten(clean(name or ''), 80)})"
+
+
 def is_closed(orphans: Orphans, where: str, id: str | None, name: str | None) -> bool:
     """Is an orphan to be answered (or else left out)?"""
     if orphans == "raise":
         raise UnansweredCall(
-            f"{where}: the call {id!r} ({name}) has no result; add one, made with "
+            f"{where}: {call_shown(id, name)} has no result; add one, made with "
             'ToolResult.for_call(call, …), or let it be answered neutrally with orphans="error"'
         )
     return orphans == "error"

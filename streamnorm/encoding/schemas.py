@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import EncodeError
+from ..text.shown import clean, shorten
 
 __all__ = ["ANY_KEYWORD", "PLAIN_OBJECTS", "UNBOUNDED", "Dialect", "Dropped", "lowered"]
 
@@ -98,8 +99,9 @@ def lowered(
 def _as_object(schema: Any, where: str) -> Schema:
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         found = schema.get("type") if isinstance(schema, dict) else type(schema).__name__
+        shown = shorten(clean(repr(found)), 80)
         raise EncodeError(
-            f"the schema of {where!r} describes {found!r}, but arguments are always an object; "
+            f"the schema of {where!r} describes {shown}, but arguments are always an object; "
             'wrap it: {"type": "object", "properties": {"value": …}}'
         )
     properties = schema.get("properties", {})

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import UsageError
+from ..text.shown import words_of
 
 __all__ = ["NOWHERE", "Address", "Asked"]
 
@@ -53,7 +54,9 @@ class Asked:
         try:
             return msgspec.json.decode(raw, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{name!r} of the body is not what it should be: {error}") from error
+            raise UsageError(
+                f"{name!r} of the body is not what it should be: {words_of(error)}"
+            ) from error
 
     def for_model(self, model: str) -> bytes:
         """The same body, for a model of another name.

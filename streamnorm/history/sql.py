@@ -22,6 +22,7 @@ from anyio import to_thread
 from ..conversation import Turn
 from ..errors import UsageError
 from ..events import ToolCall
+from ..text.shown import words_of
 from ..tools import ToolResult
 from . import rows
 from .base import CallState, Committed, History, State, Stored
@@ -426,7 +427,7 @@ def _turn(body: bytes, before: list[Turn], conversation: str) -> Turn:
         return rows.turn_from_bytes(body)
     except Exception as error:  # whole, and no turn: not written by this library, or by another
         raise StoreCorrupt(
-            f"turn {len(before)} of {conversation!r} cannot be read ({error}); "
+            f"turn {len(before)} of {conversation!r} cannot be read ({words_of(error)}); "
             f"load(…, until={len(before)}) gives those before it",
             before,
         ) from error
@@ -450,7 +451,7 @@ def _record(data: bytes, digest: Any, checksum: str, turns: list[Turn]) -> Settl
     except StoreCorrupt:
         raise
     except Exception as error:
-        raise StoreCorrupt(f"a settled record cannot be read ({error})", turns) from error
+        raise StoreCorrupt(f"a settled record cannot be read ({words_of(error)})", turns) from error
     if record.checksum != checksum:
         raise StoreCorrupt(f"the record of {record.id!r} is not that of its call", turns)
     return record

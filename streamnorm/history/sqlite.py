@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -209,11 +210,18 @@ class SQLiteHistory(SQLHistory):
 class MemoryHistory(SQLiteHistory):
     """A history that lives as long as the object: SQLite without a file, for tests.
 
-    It is the same code as the file, so what a test shows with it holds for that, too.
+    It is the same code as the file, so what a test shows with it holds for that, too. It need not be
+    closed: with the object its database goes.
     """
 
     def __init__(self) -> None:
         super().__init__(MEMORY)
+        weakref.finalize(self, _close_all, self._db)
+
+
+def _close_all(connections: dict[bool, sqlite3.Connection]) -> None:
+    for db in connections.values():
+        db.close()
 
 
 _PRAGMAS = {

@@ -22,6 +22,7 @@ from ..encoding.messages import Entry
 from ..encoding.pairs import ORPHANS, Orphans
 from ..errors import EncodeError, UsageError
 from ..request import read_conversation
+from ..text.shown import words_of
 from ..text.written import json_bytes
 from ..wire import provider as wire_of
 from .rows import turn_from_bytes, turn_to_bytes
@@ -66,7 +67,9 @@ def _read(line: bytes, number: int, reader: Callable[[bytes], Any]) -> Any:
     try:
         return reader(line)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"line {number} is no line of a conversation: {error}") from error
+        raise UsageError(
+            f"line {number} is no line of a conversation: {words_of(error)}"
+        ) from error
 
 
 def _system(line: bytes) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ..core.parser import Parser
 from ..core.row import Item, Key, Part, Provider, Refusals
 from ..errors import UnknownProvider, UsageError
+from ..text.shown import shorten
 from .plugins import Plugins
 
 __all__ = [
@@ -106,7 +107,7 @@ def provider_row(name: str, *, or_auto: bool = True) -> Provider:
     except KeyError:
         names = ", ".join(PROVIDERS) + (f", or {AUTO!r}" if or_auto else "")
         why = _plugins.broken.get(name, f"there are: {names}")
-        raise UnknownProvider(f"no provider {name!r}; {why}") from None
+        raise UnknownProvider(f"no provider {shorten(repr(name), 80)}; {why}") from None
 
 
 def _own(name: str) -> Provider:

@@ -174,8 +174,15 @@ def _facts(summary: Summary, places: Sequence[str], made: str) -> list[tuple[str
         *([("Kinds", between)] if forms else []),
         ("Recorded", _captured(summary)),
         ("Size", f"{_bytes(summary.sums.get('bytes', 0))}, {plural(summary.sums.get('events', 0), 'event')}"),
+        *([("Passed over", passed)] if (passed := passed_over(summary)) else []),
         ("Made", made_by),
     ]  # fmt: skip
+
+
+def passed_over(summary: Summary) -> str:
+    """What lies beside streams and is none: events of ours."""
+    count = summary.sums.get("passed", 0)
+    return f"{plural(count, 'file')} with events of streamnorm, which are no streams" * (count > 0)
 
 
 def _captured(summary: Summary) -> str:

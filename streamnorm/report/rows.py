@@ -71,6 +71,8 @@ def rows_of(one: Input | Left, *, provider: str | None = None) -> Iterator[dict[
             yield from _rows(one.name, file, provider)
     except OSError as error:
         yield unreadable(one.name, one.name, error.strerror or str(error))
+    except RecordingError as error:  # of a table: the rows before stand
+        yield unreadable(one.name, one.name, str(error).removeprefix(one.name).lstrip(", "))
 
 
 def _rows(name: str, file: BinaryIO, provider: str | None) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from itertools import product
 from typing import Any, NamedTuple
 
+from ..captures.strangers import OUR_EVENTS
 from ..errors import UsageError
 from ..notes import LEVELS, NOTES
 from ..takes.redact import Redactor
@@ -84,7 +85,7 @@ class Summary(NamedTuple):
     numbers: dict[Key, Figure]
     streams: list[Listed]
     examples: int  # of each number so many streams are listed, if there are so many
-    sums: dict[str, int]
+    sums: dict[str, int]  # of all streams; ``passed``: files with events of ours, which are none
     first: str | None  # the first and the last time of a recording
     last: str | None
     days: list[str]  # slices of time
@@ -124,7 +125,10 @@ class Tally:
         kind = row.get("kind")
         if kind == "session":
             self._close()
-            self._open = _Stream(row)
+            if row.get("detail") == OUR_EVENTS and row.get("outcome") == UNREADABLE:
+                self._sums["passed"] += 1
+            else:
+                self._open = _Stream(row)
         elif self._open is None or row.get("session") != self._open.session:
             name = clean(str(row.get("session"))[:LONGEST_NAME])
             raise UsageError(f"a row of {name} stands apart from the row of its session")
@@ -331,17 +335,18 @@ class _Stream:
         end = _name(row.get("outcome")) or UNNAMED
         self._tag("end", end)
         self._tag("part", number)
-        self._tag("when", self.moment or NO_DATE)
+        self.sums: dict[str, int] = {}
         if end != UNREADABLE:
             self._tag_read(row, end)
-        counted = ("bytes", "frames", "events", "results")
-        self.sums = {name: _whole(row.get(name)) for name in counted}
         self.facts = self._facts(row, end)
         self.session = self.facts["name"]
         self.entry = (-_hash(f"{self.session}\0{row.get('input')}"), number, self)
         self._row = {}
 
     def _tag_read(self, row: dict[str, Any], end: str) -> None:
+        counted = ("bytes", "frames", "events", "results")
+        self.sums = {name: _whole(row.get(name)) for name in counted}
+        self._tag("when", self.moment or NO_DATE)
         provider = _name(row.get("provider")) or UNNAMED
         model = _name(row.get("model")) or UNNAMED
         self._tag("provider", provider)

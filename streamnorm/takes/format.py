@@ -301,12 +301,14 @@ class _Wire:
         first, *rest = LEG.split(data if self._fresh else b"." + data)
         texts = [first if self._fresh else first[1:], *rest[1::2]]
         goes_on = False
+        size, counted = self._reader.size, 0
         for number, (text, said) in enumerate(zip_longest(texts, rest[::2], fillvalue=b"")):
             if b'"open_line":true' in said and text[-2:-1] not in _LINE_ENDS:
                 text = text[:-1]
             if number:
-                before = sum([len(chunk) for _, chunk in chunks])
-                self._reader.legs.append(self._reader.size + before)
+                size += sum([len(chunk) for _, chunk in chunks[counted:]])
+                counted = len(chunks)
+                self._reader.legs.append(size)
                 chunks.append((self._now, b""))
                 self._open, self._fresh = False, True
             inside = bool(text) and self._read_leg(text, chunks)

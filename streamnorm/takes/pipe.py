@@ -7,6 +7,7 @@ refused, as its status says, is what the server said, and no stream.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Protocol
 
 from ..events import Event
@@ -43,7 +44,7 @@ def pipe_for(take: Heard, provider: str | None = None, **options: Any) -> Normal
     pipe = _Refused if refused(take.header) else _Resumed if take.legs else Normalizer
     made = pipe(provider or take.provider or AUTO, **options)
     if isinstance(made, _Resumed):
-        made.legs = list(take.legs)
+        made.legs = deque(take.legs)
     if isinstance(made, _Refused):
         made.header = take.header
     return made
@@ -64,18 +65,19 @@ def resume_in(pipe: Normalizer) -> None:
 class _Resumed(Normalizer):
     """It is fed the bytes of all legs, and knows where each begins."""
 
-    legs: list[int]
+    legs: deque[int]
     _fed = 0
 
     def feed(self, data: bytes) -> list[Event]:
         events: list[Event] = []
+        at = 0
         while self.legs and self._fed + len(data) >= self.legs[0]:
-            rest = self.legs.pop(0) - self._fed
-            events += super().feed(data[:rest])
+            begins = self.legs.popleft() - self._fed
+            events += super().feed(data[at:begins])
             resume_in(self)
-            self._fed, data = self._fed + rest, data[rest:]
+            at = begins
         self._fed += len(data)
-        return events + super().feed(data) if data else events
+        return events + super().feed(data[at:]) if at < len(data) else events
 
 
 class _Refused(Normalizer):

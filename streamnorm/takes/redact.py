@@ -4,8 +4,8 @@ Rule: what leaves has the length and the framing of what came. A secret is overw
 so a redacted take replays to the same events apart from those letters. Two nets:
 
 1. The values themselves, wherever they stand and however they are written: as they are, escaped
-   for JSON (once or twice), for a URL or for HTML, each character in its own way, or as base64 in
-   any of its three alignments. One automaton looks for all of them at once; at any moment it
+   for JSON (once or twice), for a URL (JSON in it as well) or for HTML, each character in its own
+   way, or as base64 in any of its three alignments. One automaton looks for all of them at once; at any moment it
    knows how many of the last bytes may be the beginning of a secret, and exactly those are held
    back. Each byte is looked at once; between possible beginnings a compiled search skips, and
    all but the end of what holds no telling bytes at all.
@@ -13,7 +13,7 @@ so a redacted take replays to the same events apart from those letters. Two nets
    nobody named. All places where one may begin are found at once.
 
 What it does not see: a secret that the model spells over several events of its answer, and one
-that is encrypted, hashed, compressed or spelt backwards.
+that is encrypted, hashed, compressed, in hexadecimal, in base64 twice or spelt backwards.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from urllib.parse import (
     SplitResult,
     parse_qsl,
+    quote,
     unquote,
     urlsplit,
     urlunsplit,
@@ -145,12 +146,17 @@ def _for_urls(raw: bytes) -> Iterator[bytes]:
 
 
 def _for_json(char: str) -> set[str]:
-    """Once, or as JSON inside of JSON."""
+    """Once, or as JSON inside of JSON; and, where it has to be escaped, in a URL."""
     units = char.encode("utf-16-be")
     codes = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
     once = {"".join("\\u" + code for code in codes), "".join("\\u" + c.upper() for c in codes)}
-    once |= {json_spaced(char)[1:-1]} | ({"\\/"} if char == "/" else set())
-    return once | {json_spaced(way)[1:-1] for way in once}
+    usual = json_spaced(char)[1:-1]
+    once |= {usual} | ({"\\/"} if char == "/" else set())
+    escaped = {way for way in once if way != char and (usual != char or not char.isascii())}
+    in_urls = {
+        quote(way, safe="").replace("%5C", code) for way in escaped for code in ("%5C", "%5c")
+    }
+    return once | {json_spaced(way)[1:-1] for way in once} | in_urls
 
 
 def _for_html(char: str) -> Iterator[str]:
@@ -530,7 +536,7 @@ _KEY_WORDS = frozenset((
 _SESSION_WORDS = frozenset(("session", "sessions", "sess", "sid"))
 _RUN_TOGETHER = re.compile(
     "(?:token|secret|password|passwd|passphrase|credential|signature|cookie|jwt)s?$|"
-    "(?:access|account|api|app|auth|client|encryption|function|host|license|master|private|secret|"
+    "(?:access|account|api|app|auth|client|encryption|function|host|license|master|pass|private|secret|"
     "session|shared|signing|storage|subscription|user)keys?$"
 )
 _SESSION = re.compile("session|(?:asp|j|php|user|web)sess(?:ion)?(?:id)?$")  # at its beginning
@@ -548,7 +554,8 @@ _COUNT = re.compile(r"[\dTZhms.,:+\s-]*")  # … say so in digits
 _IN_NAMES = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _COOKIE_WORDS = frozenset({"path", "domain", "expires", "max-age", "samesite"})
 # A parameter in any text: ?sig=… or &pwd=…, also where the address stands encoded in another.
-_PARAMETER = re.compile(r"""[?&#;]([^\s?&#;=/"'<>]{1,80})=([^\s&#;"'<>,]+)""")
+_PARAMETER = re.compile(r"""[?&#;]([^\s?&#;=/"'<>]{1,80})=((?:[^\s&#;"'<>,\\]|\\(?!["'nrtu]))+)""")
+_AND = re.compile(r"\\u0026", re.I)
 _USER = re.compile(r"//([^\s/?#@\"'<>]+)@")
 
 Named: TypeAlias = Callable[[str, str], bool]  # name and value: is the value a secret?
@@ -630,7 +637,7 @@ def secrets_in_text(text: str, named: Named = is_secret_name) -> set[str]:
     {'hunter2!'}
     """
     found: set[str] = set()
-    for written in {text, unquote(text)}:
+    for written in _spellings(text):
         for name, value in _parameters(written):
             if named(unquote(name), value):
                 found.add(unquote(value))
@@ -646,6 +653,13 @@ def without_secrets(text: str, redactor: Redactor, found: Iterable[str] = ()) ->
     if len(others) > MOST_FOUND:
         return "(not shown: too many secrets are in it)"
     return redactor.clean_text(Redactor(others).clean_text(text) if others else text)
+
+
+def _spellings(text: str) -> set[str]:
+    """An address may stand encoded in another, or in JSON: many write "&" there as an escape."""
+    plain = _AND.sub("&", text)
+    once = unquote(plain)
+    return {text, plain, once, unquote(once)}
 
 
 def _parameters(text: str) -> Iterator[tuple[str, str]]:

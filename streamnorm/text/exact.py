@@ -20,9 +20,14 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 128
+# Levels of a whole payload, counted here: how deep the readers go differs by version of Python, and
+# by how deep its own calls are. All of them go deeper than this.
+DEEPEST = 512
+SHALLOW = 2 * DEEPEST  # so many bytes cannot hold more levels, opened and closed
 
 _read = msgspec.json.Decoder().decode
 _space_before_colon = re.compile(r'"[ \t\n\r]+:').search
+_brackets = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.S).finditer
 _half = re.compile(r"[\ud800-\udfff]").search
 # What any of the readers can throw at bad text; the reasons are told apart by `refusal`.
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
@@ -59,6 +64,25 @@ def parse(text: str, max_depth: int = MAX_DEPTH) -> Any:
     if said != keys or _space_before_colon(text):
         return _judge(text, max_depth)
     return value
+
+
+def is_deep(data: bytes) -> bool:
+    """Is this payload nested deeper than ``DEEPEST`` levels?
+
+    >>> is_deep(b'{"a":' * 512 + b"1" + b"}" * 512), is_deep(b'{"a":' * 513 + b"1" + b"}" * 513)
+    (False, True)
+    """
+    if len(data) <= SHALLOW or data.count(b"{") + data.count(b"[") <= DEEPEST:
+        return False
+    depth = 0
+    for found in _brackets(data, data.find(b"{")):
+        depth += _STEPS.get(found[0], 0)
+        if depth > DEEPEST:
+            return True
+    return False
+
+
+_STEPS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 
 def count_keys(value: Any, depth: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean", "display_width", "escape_json", "shorten"]
+__all__ = ["clean", "display_width", "escape_json", "shorten", "words_of"]
 
 # Everything invisible or commanding, by range. What a person needs to see emoji right
 # (U+FE0E and U+FE0F) is left alone; joiners are not, since words can be hidden between them.
@@ -30,6 +30,7 @@ _BUT_LINES = re.compile(f"(?![\n\t])[{_UNSAFE}]")
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _BYTE, _BMP = 0x100, 0x10000
+HALF = 120  # characters
 
 
 def clean(text: str, *, newlines: bool = False) -> str:
@@ -58,6 +59,17 @@ def escape_json(line: str) -> str:
     '{"text":"\\u202e"}'
     """
     return line if _ANY.search(line) is None else _ANY.sub(_json_escape, line)
+
+
+def words_of(error: Exception) -> str:
+    """What a library says of a text that it could not read, and may have put into its words: of those
+    the beginning and, as the place is named there, the end.
+
+    >>> words_of(ValueError("Invalid value '" + "x" * 1000 + "' - at `$.kind`"))[-20:]
+    "xxxxx' - at `$.kind`"
+    """
+    words = clean(str(error))
+    return words if len(words) <= 2 * HALF else f"{words[:HALF]}…{words[-HALF:]}"
 
 
 def shorten(text: str, width: int) -> str:

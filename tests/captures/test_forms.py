@@ -242,7 +242,7 @@ def test_a_body_that_the_browser_dropped_is_named_with_what_to_do():
 
 def test_a_har_without_streams_says_what_is_in_it():
     (left,) = left_in(har(entry("<html>", "text/html", request={"url": "https://example.com/"})))
-    assert left.why.startswith("is a HAR without a stream: 1 exchange; each is an HTML")
+    assert left.why.startswith("is a HAR with one exchange, which is an HTML")
     (left,) = left_in(har())
     assert left.why == "is a HAR without an exchange in it."
 
@@ -452,3 +452,8 @@ def test_a_file_whose_name_ends_so_is_that_file(tmp_path):
 
 def test_a_replay_reads_captures():
     assert "".join(replay(f"{FILES}/mitmproxy.har#1").text()) == SAID
+
+
+@pytest.mark.parametrize("name", ["curl_continue.txt", "curl_redirect.txt"])
+def test_an_answer_on_the_way_to_another_one_is_no_exchange_of_its_own(name):
+    assert left_in(name) == []

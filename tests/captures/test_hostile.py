@@ -90,6 +90,17 @@ def test_a_bomb_inside_a_har_is_refused():
     assert all("times as long" in left.why for left in left_in(data))
 
 
+def test_many_small_bombs_inside_a_har_are_refused_together():
+    event = 'data: {"choices":[{"delta":{"content":"' + "x" * 3000 + '"}}]}\n\n'
+    small = base64.b64encode(gzip.compress(event.encode() * 300)).decode()
+    data = har(*[entry(small, content={"encoding": "base64"}) for _ in range(100)])
+    size = len(event) * 300
+    assert [len(one.take.wire) for one in found_in(data)] == [size] * (
+        (FREE + 100 * len(data)) // size + 1
+    )
+    assert left_in(data)[-1].why == ("becomes too long when it is read. What follows is left out.")
+
+
 def test_aliases_that_grow_are_refused():
     laughs = "a0: &a0 [" + "x, " * 1000 + "]\n"
     laughs += "".join(f"a{n}: &a{n} [" + f"*a{n - 1}, " * 50 + "]\n" for n in range(1, 12))

@@ -116,3 +116,21 @@ def test_a_file_that_is_long_and_no_stream_is_not_read_to_its_end():
 
     _, (left,) = read_on(Endless())
     assert "is text without an event in it" in left.why
+
+
+@pytest.mark.parametrize("name", ["curl_several.txt.gz", "browser.har", "body.sse", "vcrpy.yaml"])
+def test_each_byte_of_a_file_is_told_once_packed_or_not(name):
+    file, told = FILES / name, []
+    list(opened(io.BytesIO(file.read_bytes()), name="f", advance=told.append))
+    assert sum(told) == file.stat().st_size
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_a_file_that_is_read_twice_each_byte_is_told_once(packed):
+    event = b'data: {"choices":[{"delta":{"content":"%d"}}]}\n\n'
+    wire = b"".join(event % number for number in range(20_000))
+    data = gzip.compress(wire) if packed else wire
+    told: list[int] = []
+    list(opened(io.BytesIO(data), name="f", advance=told.append))
+    assert sum(told) == len(data)
+    assert min(told) == (0 if not packed else len(data))  # nothing is told while its digest is made

@@ -14,6 +14,26 @@ from tests.captures.test_forms import FILES, events_of, found_in, left_in
 WHOLE = {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
          "object": "chat.completion", "model": "m"}  # fmt: skip
 EVENT = b'{"choices":[{"delta":{"content":"Hi"}}]}'
+_MESSAGE = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+# Answers of providers as they are without streaming.
+ANSWERS: dict[str, dict[str, object]] = {
+    "chat": {"id": "chatcmpl-1", "created": 1, **WHOLE, "usage": {"total_tokens": 2}},
+    "chat, a call": {"id": "chatcmpl-1", "object": "chat.completion", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": [_CALL]},
+         "finish_reason": "tool_calls"}]},
+    "messages": {"id": "msg_1", "type": "message", **_MESSAGE, "model": "m", "stop_reason": "end_turn",
+                 "usage": {"input_tokens": 1, "output_tokens": 1}},
+    "responses": {"id": "resp_1", "object": "response", "status": "completed", "output": [
+        {"id": "msg_1", "type": "message", **_MESSAGE}]},
+    "responses, a call": {"id": "resp_1", "object": "response", "status": "completed", "prompt": None, "output": [
+        {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}]},
+    "chat of v2": {"id": "x", "finish_reason": "COMPLETE", "message": _MESSAGE},
+    "converse": {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+                 "stopReason": "end_turn", "usage": {"inputTokens": 1, "outputTokens": 1}},
+    "conversations": {"object": "conversation.response", "conversation_id": "conv_1", "outputs": [
+        {"type": "message.output", "role": "assistant", "content": "Hi"}]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -31,6 +51,19 @@ EVENT = b'{"choices":[{"delta":{"content":"Hi"}}]}'
         (b'{"model":"m","input":"secret-1"}', "looks like the body of a request"),
         (b'[{"unheard":1},{"of":2}]', "is a JSON list, not the bytes of a stream."),
         (b'{"kind":"stream_start","provider":"x"}\n', "holds events of streamnorm, not what"),
+        (
+            b'{"kind":"session","session":"a.sse"}\n',
+            "is a table that streamnorm made, and no stream.",
+        ),
+        (b"[0, 12, 44]", "is a JSON list, not the bytes of a stream."),
+        (b'["data: 1"]', "is a JSON list, not the bytes of a stream."),
+        (
+            b'[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]',
+            "is a JSON list, not the bytes of a stream.",
+        ),
+        (b"ZGF0YTogeyJhIjoxfQ==\n", "is text without an event in it."),
+        (b"== Info: Trying\n<= Recv data, 9 bytes\n", "looks like what curl --trace writes."),
+        (b"a.sse".ljust(257, b"\0") + b"ustar\x0000", "is a tar archive."),
         (b'{"secret-1":1}', "is JSON, but not the answer of a provider that is known."),
         (b"data: " + EVENT + b"\ndata: " + EVENT + b"\n", "has lines of data without blank lines"),
         (b"event: x\ndata: {}\nevent: y\ndata: {}\n", "has lines of data without blank lines"),
@@ -125,3 +158,29 @@ def test_a_cassette_without_the_library_for_it_says_what_to_install(monkeypatch)
     assert there is builtins.__import__
     (left,) = left_in((FILES / "vcrpy.yaml").read_bytes())
     assert "needs yaml: pip install 'streamnorm[captures]'" in left.why
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_whole_answer_of_any_provider_is_told_to_be_one(answer, indent):
+    body = json.dumps(answer, indent=indent)
+    (left,) = left_in(body.encode())
+    assert left.why == "is a whole answer, not a stream. Ask with stream=true."
+    head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+    (left,) = left_in((head + body).encode())
+    assert left.why == (
+        "is a dump of curl -i with one exchange, which is a whole answer, not a stream. "
+        "Ask with stream=true."
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"choices": [{"delta": {"role": "assistant", "content": "Hi"}}]},
+        {"type": "message_start", "message": {"role": "assistant", "content": [], "id": "msg_1"}},
+        {"error": {"message": "no"}},
+    ],
+)
+def test_a_stream_of_one_line_is_no_whole_answer(line):
+    assert left_in(json.dumps(line).encode()) == []

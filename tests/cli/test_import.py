@@ -160,3 +160,36 @@ def test_a_disk_that_is_full_is_said_and_nothing_half_written_stays(tmp_path, ca
     monkeypatch.undo()
     assert "could not be written" in capsys.readouterr().err
     assert os.listdir(to) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "take"),
+    [
+        ("gpt-4.5.sse", "gpt-4.5.sse"),
+        ("gpt-4.5", "gpt-4.5.sse"),
+        ("v1.2.gz", "v1.2.sse"),
+        ("answer.sse.gz", "answer.sse"),
+        ("a#1.sse", "a-1.sse"),
+        ("a#2", "a-2.sse"),
+        ("C#/answer.sse", "answer.sse"),
+        ("C#/more/answer.sse", "answer.sse"),
+    ],
+)
+def test_a_take_is_called_as_its_file_without_what_names_the_form(name, take, tmp_path):
+    file = tmp_path / "in" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes((FILES / "body.sse").read_bytes())
+    assert main(["import", str(file), "-o", str(tmp_path / "takes")]) == 0
+    assert os.listdir(tmp_path / "takes") == [take]
+
+
+def test_each_take_of_a_session_is_one_stream_when_it_is_read_again(tmp_path, capsys):
+    paths = imported(SESSIONS[0], tmp_path / "takes")
+    assert len(paths) > 1
+    for path in paths:
+        (found,) = streams_of(path.read_bytes(), name="a")
+        assert isinstance(found, Found)
+    capsys.readouterr()
+    main(["inspect", str(tmp_path / "takes"), "--json"])
+    totals = json.loads(capsys.readouterr().out.splitlines()[-1])["totals"]
+    assert (totals["streams"], totals["files"]) == (len(paths), len(paths))

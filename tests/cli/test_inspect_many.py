@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_a_bad_file_is_said_and_the_others_are_inspected(tmp_path, capsys):
     captured = capsys.readouterr()
     assert "b.html is an HTML or XML page" in captured.err
     assert "nowhere cannot be read: No such file or directory" in captured.err
-    assert "Σ 1 streams · 3 files" in captured.out
+    assert "Σ 1 stream · 3 files" in captured.out
     assert "2 not read" in captured.out
 
 
@@ -108,3 +109,42 @@ def test_names_of_files_are_cleaned(tmp_path, capsys):
     main(["inspect", str(tmp_path), "--no-color"])
     captured = capsys.readouterr()
     assert not set(captured.out + captured.err) & set("\x1b\x07")
+
+
+def test_events_of_ours_beside_takes_are_one_line_and_no_failure(tmp_path, capsys):
+    (tmp_path / "a.sse").write_bytes(WHOLE.read_bytes())
+    for name in ("a.events.jsonl", "b.events.jsonl"):
+        (tmp_path / name).write_text('{"kind":"stream_start","provider":"x"}\n')
+    assert main(["inspect", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "streamnorm: 2 files hold events of streamnorm, which are no streams: passed over.\n"
+    )
+    assert "Σ 1 stream · 3 files · " in captured.out
+    assert "not read" not in captured.out
+
+
+def test_events_of_ours_that_are_named_are_a_failure(tmp_path, capsys):
+    (tmp_path / "a.sse").write_bytes(WHOLE.read_bytes())
+    (tmp_path / "b.jsonl").write_text('{"kind":"stream_start","provider":"x"}\n')
+    assert main(["inspect", str(tmp_path / "a.sse"), str(tmp_path / "b.jsonl")]) == 2
+    assert "b.jsonl holds events of streamnorm, not what" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such pipes here")
+@pytest.mark.parametrize("pattern", ["", "*"])
+def test_a_pipe_in_a_folder_is_said_and_not_waited_for(pattern, tmp_path, capsys):
+    (tmp_path / "a.sse").write_bytes(WHOLE.read_bytes())
+    (tmp_path / "dead.sse").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["inspect", str(tmp_path / pattern)]) == 2
+    captured = capsys.readouterr()
+    assert "pipe is a pipe, a socket or a device, which is read only if it is named" in captured.err
+    assert "dead.sse cannot be read: No such file or directory" in captured.err
+    assert "Σ 1 stream · 3 files · " in captured.out
+
+
+def test_a_file_whose_name_has_a_number_sign_is_one_stream(tmp_path, capsys):
+    (tmp_path / "a#2").write_bytes(WHOLE.read_bytes())
+    assert main(["replay", str(tmp_path / "a#2")]) == 0
+    assert capsys.readouterr().out.startswith("anthropic · ")

@@ -307,6 +307,7 @@ KEYS = [
     "credentials",
     "AWSAccessKeyId",
     "key1",
+    "passkey",
     "accesskey",
     "x-functions-key",
     "sharedaccesskey",
@@ -400,6 +401,11 @@ def test_secrets_in_addresses_in_any_text():
     assert secrets_in_text(f"redirected to '{ELSEWHERE}', and gave up") >= {
         "CanaryUser8Jm", "CanarySas6Bn-82tC", "CanaryNext9Vq"
     }  # fmt: skip
+    assert secrets_in_text('{"error":"Post \\"https://h/?a=1\\u0026key=abcdefgh\\": refused"}') == {
+        "abcdefgh"
+    }
+    twice = "to=https%253A%252F%252Fme%253Apass-word%2540h%252F%253Fsig%253Dabcdefgh"
+    assert secrets_in_text(twice) >= {"abcdefgh", "pass-word"}
     assert secrets_in_text("a=1 & token=abcdefgh (no address); x?max_tokens=100000") == set()
     assert secrets_in_url("http://[broken/?key=abcdefgh") == {"abcdefgh"}
 

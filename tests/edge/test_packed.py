@@ -19,7 +19,7 @@ import streamnorm
 from streamnorm import Limits, connect, normalize
 from streamnorm.errors import FrameError, ProviderError
 from tests.conftest import ROOT, Chat, calls_of, once
-from tests.edge.packed import CLIENTS, ENCODINGS, LIBRARY
+from tests.edge.packed import CLIENTS, ENCODINGS, LIBRARY, ended
 from tests.edge.servers import SSE, Answer, Provider, Request
 
 brotli = pytest.importorskip("brotli")
@@ -155,6 +155,18 @@ async def test_an_encoding_that_is_not_read_is_refused_from_the_headers(encoding
         with pytest.raises(ProviderError, match=words):
             [event async for event in connect(server.url, json={}, provider="openai_chat")]
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("client", ["httpx", "aiohttp", "aiohttp, raw", "urllib", "requests"])
+async def test_a_header_that_comes_twice_packs_twice(client: str):
+    """Of ``content-encoding: gzip`` and again ``content-encoding: gzip`` both count."""
+    pytest.importorskip(LIBRARY.get(client, client))
+    twice = {**SSE, "content-encoding": "gzip\r\ncontent-encoding: gzip"}
+    with (
+        Provider(Answer([gzip.compress(gzip.compress(WHOLE))], headers=twice)) as server,
+        pytest.raises(ProviderError, match="packed more than once"),
+    ):
+        await ended(client, server.url)
 
 
 async def test_a_status_says_more_than_a_body_that_cannot_be_unpacked():

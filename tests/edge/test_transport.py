@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +217,11 @@ WHOLE = CALL + Messages.close(1) + Messages.end()
 
 
 def answering(
-    made: Any, chunks: list[bytes], kind: str = "text/event-stream", status: int = 200, **more: str
+    made: Any,
+    chunks: Iterable[bytes],
+    kind: str = "text/event-stream",
+    status: int = 200,
+    **more: str,
 ) -> Any:
     """An inner transport that answers so, for both kinds of clients, and counts what is closed."""
 
@@ -413,6 +417,36 @@ async def test_an_array_of_chunks_that_is_called_json_is_a_stream():
         "httpx", streamnorm.transport(answering(httpx, [cut], "application/json")), url
     ):
         assert isinstance(error, StreamTruncated)
+
+
+GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "bom"])
+@pytest.mark.parametrize("body", [b'{"error": {}}', b"<html>", b""], ids=["object", "page", "none"])
+async def test_blanks_before_a_body_do_not_make_it_a_stream(mark: bytes, body: bytes):
+    whole = mark + b" \r\n" * 3000 + body
+    inner = answering(httpx, bytewise(whole), "application/json")
+    assert await read("httpx", streamnorm.transport(inner), GEMINI) == [whole] * 2
+
+
+def test_blanks_without_end_are_not_held_without_end():
+    """No answer begins so, and while it may be anybody's, nobody would count what is held."""
+    read = []
+
+    def blanks() -> Iterator[bytes]:
+        for _ in range(1000):
+            read.append(b" " * 65_536)
+            yield read[-1]
+
+    with (
+        httpx.Client(
+            transport=streamnorm.transport(answering(httpx, blanks(), "application/json"))
+        ) as client,
+        pytest.raises(FrameError, match="frame_bytes"),
+    ):
+        client.post(GEMINI)
+    assert sum(map(len, read)) < 17_000_000
 
 
 def paths_in(folder: Path) -> list[Path]:

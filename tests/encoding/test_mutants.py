@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from streamnorm import Conversation, from_jsonl, from_messages, read_request, repair, to_jsonl
+from streamnorm import Conversation, Tool, from_jsonl, from_messages, read_request, repair, to_jsonl
 from streamnorm.encoding.plain import DEEPEST, must_be_plain
 from streamnorm.errors import StreamnormError, UsageError
 from streamnorm.providers import AUTO
+from streamnorm.text.shown import clean
+from streamnorm.wire import provider
 from tests.conftest import ALL
 from tests.encoding.mutants import ODD, WIRES, dumped, flipped, mutant, talk_on, valid
 
+LONGEST = 1_000  # characters of what is said of a mistake
 MUTANTS = 3_000 if ALL else 40  # of each wire's body
 every_wire = pytest.mark.parametrize("wire", WIRES)
 
@@ -24,7 +27,12 @@ def only_ours(act: Any, *values: Any, **options: Any) -> str:
     try:
         act(*values, **options)
     except StreamnormError as error:
-        return str(error)
+        said = str(error)
+        assert said == clean(
+            said, newlines=True
+        )  # what stands in a body is not a terminal's to obey
+        assert len(said) < LONGEST
+        return said
     return ""
 
 
@@ -129,6 +137,23 @@ def test_a_key_that_is_no_text_for_a_terminal_is_shown_harmlessly():
         repair("anthropic", said([{"\x1b[2J\n": 1j}]))
     assert "\x1b" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+ODD_TEXTS = ["\x1b[2J\n", "\u202e", "\ud800", "x" * 9_999]
+
+
+@pytest.mark.parametrize("odd", ODD_TEXTS, ids=["escape", "bidi", "half", "long"])
+def test_a_refusal_shows_odd_text_harmlessly_and_in_short(odd: str):
+    call = {"id": odd, "type": "function", "function": {"name": odd, "arguments": "{}"}}
+    asked = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert "has no result" in only_ours(repair, "openai_chat", asked, orphans="raise")
+    heading = json.dumps({"streamnorm": "conversation", "version": odd})
+    assert "is not known here" in only_ours(from_jsonl, heading) or len(odd) > 200
+    schema = {"type": odd}
+    tool = Tool("now", "", schema)
+    assert "arguments are always an object" in only_ours(
+        provider("openai_chat").request, Conversation().user("Hi"), tools=[tool], model="m"
+    )
 
 
 # --- conversations --------------------------------------------------------------------------------

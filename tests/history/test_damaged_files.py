@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +107,12 @@ async def test_a_value_of_another_type_is_damage(
     for number, value in enumerate(VALUES):
         path = tmp_path / f"{number}.db"
         path.write_bytes(intact)
-        with sqlite3.connect(path) as db:
+        with closing(sqlite3.connect(path)) as db, db:
             try:
                 sql = f"UPDATE streamnorm_{table} SET {column} = ?"  # noqa: S608
                 db.execute(sql, (value,))
             except sqlite3.IntegrityError:
                 continue  # it does mind
-        db.close()
         await everything(path)
 
 

@@ -21,7 +21,7 @@ from streamnorm.page.dissect import TooLong, cut, dissect, spans
 from streamnorm.page.takes import LARGEST_UPLOAD, Takes
 from streamnorm.page.work import AT_ONCE, FRAMES, WAITING, Budget, Busy, Workshop
 from streamnorm.takes.format import parse_take
-from tests.conftest import RECORDINGS
+from tests.conftest import RECORDINGS, Chat
 
 TINY = b"data:1\n\n"
 LINES = {"accept": "application/x-ndjson"}
@@ -86,6 +86,14 @@ def test_time_is_bounded_whatever_the_file_is_made_of(piece: bytes) -> None:
         return  # one line, which is one piece of work
     slow = Budget(len(take.wire), seconds=1, clock=Clock(2))
     assert dissect(take, "openai_chat", slow)["bound"]["reason"] == "time"
+
+
+def test_whose_a_file_is_is_not_looked_for_on_and_on() -> None:
+    take = take_of(b": nothing yet\n\n" * 4_000 + Chat.text("Hi") + Chat.end())
+    assert dissect(take)["provider"] == "openai_chat"
+    left = Budget(len(take.wire))
+    left.cancelled = True
+    assert dissect(take, None, left)["provider"] == "auto"
 
 
 def test_a_cut_of_what_takes_too_long_says_so() -> None:

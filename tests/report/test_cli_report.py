@@ -152,16 +152,29 @@ def test_a_finished_table_is_not_read_as_streams(
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
-    [(b"{half a row\n", "line 6: not a row of a table"), (b"[1]\n", "line 6: not a row of a table, but list"),
-     (b'{"kind":"call","session":"z"}\n', "a row of z stands apart from the row of its session")],
+    [(b"{half a row\n", "line 6: not a row of a table"), (b"[1]\n", "line 6: not a row of a table, but list")],
 )  # fmt: skip
-def test_a_table_that_is_damaged_is_told(
+def test_a_table_that_is_damaged_is_told_and_the_rest_is_on_the_page(
     line: bytes, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "calls.jsonl"
     table.write_bytes(b"".join(json_bytes(row) + b"\n" for row in ROWS) + line)
+    assert main(["report", str(table), str(TAKE), "-o", str(tmp_path / "r.html")]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"{tmp_path}/r.html: 3 streams from ")
+    assert "streamnorm: 1 could not be read:" in captured.err
+    assert sentence in captured.err
+    assert sentence in (tmp_path / "r.html").read_text()
+
+
+def test_rows_that_stand_apart_are_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "calls.jsonl"
+    rows = [*ROWS, {"kind": "call", "session": "z"}]
+    table.write_bytes(b"".join(json_bytes(row) + b"\n" for row in rows))
     assert main(["report", str(table), "-o", str(tmp_path / "r.html")]) == 2
-    assert sentence in capsys.readouterr().err
+    assert "a row of z stands apart from the row of its session" in capsys.readouterr().err
     assert not (tmp_path / "r.html").exists()
 
 
@@ -243,3 +256,37 @@ def test_secrets_of_an_address_are_not_on_the_page(
     said = capsys.readouterr()
     for secret in ("hunter2pass", "s3cr3tvalue"):
         assert secret not in out.read_text() + said.out + said.err
+
+
+def test_events_of_ours_beside_takes_are_passed_over_and_what_is_no_stream_adds_to_no_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "takes"
+    folder.mkdir()
+    (folder / "a.sse").write_bytes(TAKE.read_bytes())
+    (folder / "a.events.jsonl").write_text('{"kind":"stream_start","provider":"x"}\n')
+    (folder / "b.html").write_text("<html>" + "no" * 500_000)
+    out = tmp_path / "r.html"
+    assert main(["report", str(folder), "-o", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert "1 stream from 1 provider" in captured.out
+    assert "1 file could not be read." in captured.out
+    assert captured.err.startswith(
+        "streamnorm: 1 file with events of streamnorm, which are no streams: passed over.\n"
+    )
+    page = out.read_text()
+    assert "1 file with events of streamnorm, which are no streams" in page
+    assert " MB, " not in page
+
+
+def test_what_is_no_stream_has_no_date_that_is_missing() -> None:
+    from streamnorm.report.tally import NO_DATE, Tally
+    from streamnorm.table.records import unreadable
+
+    tally = Tally()
+    for row in (
+        session("a.sse", captured="2026-11-19T08:30:00Z"),
+        unreadable("b", "b", "is empty."),
+    ):
+        tally.add(row)
+    assert tally.summary().of(when=NO_DATE).streams == 0

@@ -135,6 +135,15 @@ def test_reading_in_small_pieces_takes_little_memory(kind):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("between", [b"", b"data: 1\n\n"])
+def test_a_file_of_nothing_but_lost_connections_is_read_in_one_go(between):
+    """Each of them was counted from the beginning once: that took minutes."""
+    lost = b': streamnorm {"leg":2}\n' + between
+    number = 4 * 1024 * 1024 // len(lost)
+    take = parse_take(b': streamnorm {"provider":"gemini"}\n' + lost * number)
+    assert take.legs == tuple(at * len(between) for at in range(number))
+
+
 def test_random_bytes_in_random_pieces_are_the_same_bytes():
     rng = random.Random(1)
     for _ in range(200):

@@ -60,6 +60,7 @@ ENCODINGS = {
     "base64 1": lambda s: base64.b64encode(b"k" + s.encode() + b"tail").decode(),
     "base64 2": lambda s: base64.b64encode(b"me" + s.encode() + b":").decode(),
     "base64 in a url": lambda s: quote(base64.b64encode(s.encode()).decode(), safe=""),
+    "json in a url": lambda s: quote(json.dumps(s)[1:-1], safe=""),
     "base64 url": lambda s: base64.urlsafe_b64encode(b"k=" + s.encode()).decode(),
 }
 
