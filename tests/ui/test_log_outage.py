@@ -450,6 +450,7 @@ class Line:
         self._port, self._silent = port, silent
         self.drops: Callable[[bytes], bool] = lambda request: False
         self.dropped = 0
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Line:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -458,8 +459,14 @@ class Line:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        for task in self._serving:  # a client may have left a connection that is silent
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.add(serving)
         far, there = await asyncio.open_connection("127.0.0.1", self._port)
         drops = False
 
