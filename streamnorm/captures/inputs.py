@@ -15,6 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import UsageError, needs
@@ -72,7 +73,7 @@ class Input(NamedTuple):
 
 def input_at(place: str) -> Input:
     """One file, whatever is there."""
-    if _URL.match(place):
+    if _is_url(place):
         name = _shown(place)
         return Input(name, url=None if name == place else place)
     return _input(place)
@@ -82,44 +83,99 @@ def inputs(places: Iterable[str | os.PathLike[str]]) -> Iterator[Input | Left]:
     """The files in ``places``."""
     for place in places:
         place = os.fspath(place)
-        yield from _of_url(place) if _URL.match(place) else _of_place(place)
+        yield from _of_url(place) if _is_url(place) else _of_place(place)
+
+
+def _is_url(place: str) -> bool:
+    """Is it one, and not a file that is called so?"""
+    return _URL.match(place) is not None and not os.path.lexists(place)
 
 
 def _of_place(place: str) -> Iterator[Input | Left]:
     if os.path.isdir(place):
-        found = _files_in(place)
-        yield from found if found else [Left(place, "is a folder without files")]
+        yield from list(_files_in(place)) or [Left(place, "is a folder without files")]
     elif not os.path.lexists(place) and glob.has_magic(place):
-        paths = sorted(p for p in glob.iglob(place, recursive=True) if not os.path.isdir(p))
-        yield from map(_met, paths) if paths else [Left(place, "is a pattern that no file fits")]
+        yield from list(_fitting(place)) or [Left(place, "is a pattern that no file fits")]
     else:
         yield _input(place)
 
 
-def _files_in(folder: str) -> list[Input | Left]:
-    """Its files and those of its folders, but for hidden ones."""
-    found = []
-    for top, folders, names in os.walk(folder):
+def _files_in(folder: str) -> Iterator[Input | Left]:
+    """Its files and those of its folders, but for hidden ones. Links to folders may lead back."""
+    closed: list[OSError] = []
+    for top, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [os.path.join(top, name) for name in sorted(names) if not name.startswith(".")]
-    return [_met(path) for path in found]
+        links = [name for name in folders if os.path.islink(os.path.join(top, name))]
+        shown = [name for name in names if not name.startswith(".")]
+        for name in sorted(links + shown):
+            yield _met(os.path.join(top, name))
+    for error in closed:
+        yield Left(error.filename, f"cannot be read: {error.strerror}")
+
+
+def _fitting(pattern: str) -> Iterator[Input | Left]:
+    """As ``_files_in``: what fits, and what is in the folders that fit."""
+    head, deep, tail = _parted(pattern)
+    if not deep:
+        for path in sorted(glob.iglob(pattern)):
+            if os.path.isdir(path) and not os.path.islink(path):
+                yield from _files_in(path)
+            else:
+                yield _met(path)
+        return
+    for folder in sorted(glob.iglob(head)) if head else [os.curdir]:
+        if not os.path.isdir(folder):
+            continue
+        for one in _files_in(folder):
+            inside = os.path.relpath(one.name, folder)
+            if isinstance(one, Left) and one.why != ASK:
+                fits = True  # who knows what is in there
+            else:
+                fits = _fits(inside.split(os.sep), tail)
+            if fits:
+                yield one if head else _named(one, inside)
+
+
+def _parted(pattern: str) -> tuple[str, bool, list[str]]:
+    """What is before ``**``, whether there is one, and the names from there."""
+    names = pattern.split(os.sep)
+    if "**" not in names:
+        return pattern, False, []
+    at = names.index("**")
+    return os.sep.join(names[:at]) or os.sep[: at > 0], True, names[at:]
+
+
+def _fits(names: list[str], pattern: list[str]) -> bool:
+    """Does a path fit, or a folder that it is in?"""
+    if not pattern:
+        return True
+    if pattern[0] == "**":
+        return any(_fits(names[at:], pattern[1:]) for at in range(len(names)))
+    return bool(names) and fnmatchcase(names[0], pattern[0]) and _fits(names[1:], pattern[1:])
+
+
+def _named(one: Input | Left, name: str) -> Input | Left:
+    return _input(name) if isinstance(one, Input) else one._replace(name=name)
 
 
 def _met(path: str) -> Input | Left:
     """What nobody named, but a folder or a pattern has it: reading a pipe might never end."""
+    if os.path.isdir(path):
+        return Left(path, "is a link to a folder: name it to read what is in there", aside=True)
     try:
         mode = os.stat(path).st_mode
-    except OSError:  # a link to nowhere: opening it says why
-        mode = stat.S_IFREG
+    except OSError:
+        return _input(path)  # opening it says why
     return _input(path) if stat.S_ISREG(mode) else Left(path, ASK)
 
 
 def _input(path: str) -> Input:
+    url = os.path.abspath(path) if _URL.match(path) else None  # a file, whatever it is called
     try:
         told = os.stat(path)
     except (OSError, ValueError):  # ValueError: a NUL in the path
-        return Input(path)  # opening it says why
-    return Input(path, told.st_size, str(told.st_mtime_ns))
+        return Input(path, url=url)  # opening it says why
+    return Input(path, told.st_size, str(told.st_mtime_ns), url)
 
 
 # --- URLs -----------------------------------------------------------------------------------------
@@ -194,6 +250,8 @@ def _shown(url: str) -> str:
 def _said(error: Exception, url: str) -> str:
     """What an error says, in one line and without the secrets of a URL."""
     said = str(error) or type(error).__name__
+    if said == url and error.__cause__ is not None:  # the address alone says nothing
+        said = f"{type(error.__cause__).__name__}: {error.__cause__}"
     for secret in secrets_in_url(url):
         said = said.replace(secret, _HIDDEN)
     return " ".join(said.split())

@@ -97,14 +97,7 @@ def run(args: argparse.Namespace) -> int:
             clean(f"interrupted: {watcher.kept} The same command goes on there."), file=sys.stderr
         )
         return INTERRUPTED
-    if totals.already:
-        print(
-            clean(
-                f"{args.out} is made from these {totals.inputs} files already; --force makes it anew"
-            )
-        )
-        return FINISHED
-    print("\n".join(_lines(args.out, totals)))
+    print("\n".join(_already(args.out, totals) if totals.already else _lines(args.out, totals)))
     return FINISHED if totals.streams or not totals.unreadable else USAGE
 
 
@@ -144,6 +137,11 @@ class _Watcher:
     def hide(self) -> None:
         if self._bar is not None:
             self._bar.hide()
+
+
+def _already(out: str, totals: Totals) -> list[str]:
+    files = "this file" if totals.inputs == 1 else f"these {totals.inputs:,} files"
+    return [clean(f"{out} is made from {files} already; --force makes it anew")]
 
 
 def _lines(out: str, totals: Totals) -> list[str]:

@@ -27,6 +27,7 @@ PASS = (
     f"{', '.join(NAMES)} and one of {', '.join(DATA)}"
 )
 
+SHOWN = 10  # columns that an error names
 FETCHED = 16  # files that are asked for at once, where each waits for the answer
 
 File: TypeAlias = tuple[str, bytes | Take | Left]
@@ -41,9 +42,9 @@ def files_in(batch: Any) -> Iterator[File]:
     if hasattr(
         batch, "__arrow_c_stream__"
     ):  # tables and batches of pyarrow, pandas, polars, DuckDB
-        import pyarrow
-
-        batch = pyarrow.table(batch)
+        batch = _of_arrow(batch)
+    if hasattr(batch, "to_pylist") and not hasattr(batch, "column_names"):
+        batch = batch.to_pylist()  # an array
     if hasattr(batch, "column_names"):
         yield from _of_table(batch)
     elif isinstance(batch, Mapping):
@@ -57,31 +58,50 @@ def files_in(batch: Any) -> Iterator[File]:
         raise UsageError(f"{_kind(batch)} is no batch: {PASS}")
 
 
+def _of_arrow(batch: Any) -> Any:
+    """A table; or the values of a single column that has no name."""
+    import pyarrow
+
+    try:
+        return pyarrow.table(batch)
+    except pyarrow.ArrowInvalid:
+        return pyarrow.chunked_array(batch).to_pylist()
+
+
 # --- columns --------------------------------------------------------------------------------------
 
 
 def _of_table(table: Any) -> Iterator[File]:
-    name, data = _chosen(table.column_names)
+    name, data = map(table.column_names.index, _chosen(table.column_names))
     for batch in table.select([name, data]).to_batches():  # no more at once than a batch of it
         yield from _pairs(batch.column(0).to_pylist(), (one.as_py() for one in batch.column(1)))
 
 
 def _of_columns(columns: Mapping[str, Any]) -> Iterator[File]:
     name, data = _chosen(list(columns))
-    names, values = columns[name], columns[data]
+    names, values = _column(columns[name], name), _column(columns[data], data)
     if len(names) != len(values):
         raise UsageError(f"column {name!r} has {len(names)} values, {data!r} {len(values)}")
     yield from _pairs(names, values)
+
+
+def _column(values: Any, name: str) -> Sequence[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise UsageError(f"column {name!r} is {_kind(values)}, not a list: {PASS}")
+    return values if hasattr(values, "__len__") else list(values)  # type: ignore[return-value]
 
 
 def _chosen(columns: list[str]) -> tuple[str, str]:
     name = next((one for one in NAMES if one in columns), None)
     data = next((one for one in DATA if one in columns), None)
     if name is None or data is None:
-        raise UsageError(
-            f"no files in the columns {', '.join(map(str, columns)) or '(none)'}: {PASS}"
-        )
+        raise UsageError(f"no files in the columns {_listed(columns)}: {PASS}")
     return name, data
+
+
+def _listed(columns: list[Any]) -> str:
+    more = ["…"] if len(columns) > SHOWN else []
+    return ", ".join([*map(str, columns[:SHOWN]), *more]) or "(none)"
 
 
 def _pairs(names: Iterable[Any], values: Iterable[Any]) -> Iterator[File]:
@@ -104,6 +124,9 @@ def _of_one(one: Any, number: int) -> File:
         return one.name, one
     if isinstance(one, tuple | list) and len(one) == 2:
         return _pair(*one)
+    if isinstance(one, Mapping):
+        name, data = _chosen(list(one))
+        return _pair(one[name], one[data])
     raise UsageError(f"{_kind(one)} in a batch: {PASS}")
 
 
@@ -113,7 +136,7 @@ def _pair(name: Any, value: Any) -> File:
         return name, value
     if isinstance(value, bytearray | memoryview):
         return name, bytes(value)
-    if value is None:
+    if value is None or value != value:  # NaN is what pandas says for it
         return name, Left(name, "has no bytes: the value is missing")
     raise UsageError(f"the bytes of {name} are {_kind(value)}: {PASS}")
 
@@ -148,4 +171,5 @@ def fetched(files: Sequence[Input | Left]) -> Iterator[File | Input | Left]:
 
 
 def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

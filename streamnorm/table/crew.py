@@ -14,6 +14,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,7 +134,8 @@ class _Worker:
     def __init__(self, context: SpawnContext, work: Work) -> None:
         self.ours, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        self._process.start()
+        with _undisturbed():
+            self._process.start()
         theirs.close()  # so that ours ends when the process does
 
     def give(self, task: _Task) -> None:
@@ -159,6 +162,20 @@ class _Worker:
         self.ours.close()
         self._process.terminate()
         self._process.join()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """What begins now never hears of Ctrl-C, from its first moment on; this one hears of it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # whose beginning would let it through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # --- in the process -------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Files that are to be read come in; batches of them, and a folder that keeps what is done, go out.
 
-    calls.parquet.parts/
+    .calls.parquet.parts/
         000000-1f3a….arrow        the rows of one batch: a run that was killed goes on behind it
         finished.json             what the output was made from, once it is whole
 
@@ -73,7 +73,7 @@ class Parts:
     """The folder beside one output."""
 
     def __init__(self, out: Path) -> None:
-        self.folder = out.with_name(f"{out.name}.parts")
+        self.folder = out.with_name(f".{out.name}.parts")
         self._lock: Any = None
 
     def begin(self) -> None:
@@ -135,9 +135,17 @@ class Parts:
         whole.write_bytes(json_bytes(told) + b"\n")
         os.replace(whole, self._finished)
 
+    def room_for_whole(self) -> Path:
+        """Where the output is written; what a run that was killed left there is gone."""
+        self._remove("whole*")
+        return self.folder / "whole"
+
     def clear(self) -> None:
         """Everything but what was said when the output was whole."""
-        for path in self.folder.iterdir():
+        self._remove("*")
+
+    def _remove(self, pattern: str) -> None:
+        for path in self.folder.glob(pattern):
             if path.name not in ("lock", self._finished.name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

@@ -10,6 +10,8 @@ Rule: pure, and it raises nothing for what is in a file: what holds no stream is
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,23 +36,26 @@ def records(name: str, data: bytes, *, provider: str | None = None) -> Iterator[
     >>> [(row["kind"], row["outcome"], row["reason"]) for row in rows]
     [('session', 'failed', 'truncated')]
     """
+    seen: Counter[str] = Counter()
     for found in streams_of(data, name=name, provider=provider):
-        if isinstance(found, Left):
-            if not found.aside:  # what stands beside streams, as pages and pictures do in a HAR
-                yield unreadable(name, found.name, found.why, size=len(data))
-        else:
+        if not isinstance(found, Left):
+            seen[found.name] += 1
             yield from records_of(name, found, provider=provider)
+        elif not found.aside:  # what stands beside streams, as pages and pictures do in a HAR
+            seen[found.name] += 1
+            again = f" ({seen[found.name]})" if seen[found.name] > 1 else ""
+            yield unreadable(name, found.name + again, found.why, size=len(data))
 
 
 def records_of(file: str, found: Found, *, provider: str | None = None) -> list[Record]:
     """The rows of one stream."""
-    take, name = found.take, found.name
+    take, name = found.take, _session_name(file, found.name)
     try:
         facts = survey(take, provider)
     except StreamnormError as error:
         size = sum(len(chunk) for _, chunk in take.chunks)
         return [unreadable(file, name, str(error), size=size)]
-    rows = [_session(file, found, facts)]
+    rows = [_session(file, name, found, facts)]
     rows += [_call(name, call) for call in facts.calls]
     rows += [_result(name, result) for result in facts.results]
     rows += [_note(name, note, count) for note, count in facts.notes.items()]
@@ -59,9 +64,17 @@ def records_of(file: str, found: Found, *, provider: str | None = None) -> list[
 
 def unreadable(file: str, session: str, why: str, *, size: int | None = None) -> Record:
     """The row of what holds no stream."""
-    return _BLANK | {"session": session, "input": file, "outcome": "unreadable", "detail": why,
+    return _BLANK | {"session": _session_name(file, session), "input": file, "outcome": "unreadable", "detail": why,
                      "bytes": size}  # fmt: skip
 
+
+def _session_name(file: str, stream: str) -> str:
+    """``a.har#1`` is the first stream of ``a.har``; so the only one of a file that is called so is
+    ``a.har#1#1``."""
+    return f"{file}#1" if stream == file and _NUMBERED.search(file) else stream
+
+
+_NUMBERED = re.compile(r".#[0-9]+\Z", re.DOTALL)
 
 _BLANK: Record = {
     "kind": "session",
@@ -69,12 +82,12 @@ _BLANK: Record = {
 }
 
 
-def _session(file: str, found: Found, facts: Survey) -> Record:
+def _session(file: str, name: str, found: Found, facts: Survey) -> Record:
     whole = len([call for call in facts.calls if type(call.told) is ToolCall])
     used, ending = facts.usage, facts.ending
     return {
         "kind": "session",
-        "session": found.name,
+        "session": name,
         "input": file,
         "form": found.form,
         "provider": facts.provider,

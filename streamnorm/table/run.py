@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Totals", "Watcher", "make_table"]
 
+TOLD = ("inputs", "streams", "unreadable")  # what is kept of the totals
 NAMED = 10  # files that could not be read are named, so many of them
 Engine = Callable[["Asked", Work, list[Batch], Callable[[str], None]], Iterator[Batch]]
 
@@ -131,7 +132,9 @@ class _Run:
 
     def run(self) -> Totals:
         if self._is_there() and not self._asked.force:
-            return Totals(already=True, inputs=self._files(self._batches))
+            told = self._parts.finished()
+            counts = {name: int(told.get(name) or 0) for name in TOLD}
+            return Totals(already=True, **counts)
         if self._asked.force:
             self._parts.clear()
         self._read()
@@ -159,7 +162,7 @@ class _Run:
 
     def _merge(self) -> Totals:
         totals = Totals(inputs=self._files(self._batches))
-        whole = self._parts.folder / f"whole.{os.getpid()}"
+        whole = self._parts.room_for_whole()
         sink = sink_for(whole, self._form, self._asked.kind)
         for batch in self._batches:
             table = self._parts.rows(batch)
@@ -167,7 +170,8 @@ class _Run:
             totals.add(table)
         sink.close()
         looks, before = _looks(whole, self._out), _looks(self._out, self._out)
-        told = {"inputs": totals.inputs, "mark": self._mark, "looks": looks, "before": before}
+        told = {name: getattr(totals, name) for name in TOLD}
+        told |= {"mark": self._mark, "looks": looks, "before": before}
         self._parts.finish(told)  # before it is in its place, so that it is known for ours there
         _put(whole, self._out)
         self._parts.clear()
@@ -183,8 +187,11 @@ def _put(whole: Path, out: Path) -> None:
         os.replace(whole, out)
         return
     out.mkdir(parents=True, exist_ok=True)
-    for file in whole.iterdir():
-        os.replace(file, out / file.name)
+    for name in FOLDER_FILES:
+        if (whole / name).exists():
+            os.replace(whole / name, out / name)
+        else:  # of an earlier run, with other kinds
+            (out / name).unlink(missing_ok=True)
 
 
 def _looks(at: Path, out: Path) -> list[list[Any]]:

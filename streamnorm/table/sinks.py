@@ -9,6 +9,9 @@ take one away and it is exact.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -153,17 +156,32 @@ class DuckDB:
         needs("duckdb", "a .duckdb file", extra="duckdb")
         import duckdb
 
-        self._database = duckdb.connect(str(out))
         self._kinds = KINDS if kind is None else (kind,)
-        for one in self._kinds:
-            self._database.from_arrow(schema(one).empty_table()).create(TABLES[one])
+        with _written():
+            self._database = duckdb.connect(str(out))
+            for one in self._kinds:
+                self._database.from_arrow(schema(one).empty_table()).create(TABLES[one])
 
     def add(self, table: pyarrow.Table) -> None:
-        for kind in self._kinds:
-            self._database.from_arrow(of_kind(table, kind)).insert_into(TABLES[kind])
+        with _written():
+            for kind in self._kinds:
+                self._database.from_arrow(of_kind(table, kind)).insert_into(TABLES[kind])
 
     def close(self) -> None:
-        self._database.close()
+        with _written():
+            self._database.execute("CHECKPOINT")  # closing says nothing of a disk that is full
+            self._database.close()
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    """What DuckDB cannot write is an ``OSError``, as of everybody else."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise OSError(" ".join(str(error).split())) from error
 
 
 # How the name of the output ends -> its form.
@@ -179,12 +197,19 @@ FORMS: dict[str, Any] = {
 }
 
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
 def form_of(out: str) -> str:
     """The form that a name asks for.
 
     >>> form_of("calls.parquet"), form_of("calls/")
     ('.parquet', '/')
     """
+    if _ADDRESS.match(out):
+        raise UsageError(
+            f"{out} is an address, and the output is written on this machine: name a file, and copy it"
+        )
     form = "/" if out.endswith(("/", os.sep)) or os.path.isdir(out) else Path(out).suffix.lower()
     if form not in FORMS:
         forms = ", ".join(name for name in FORMS if name != "/")

@@ -144,7 +144,8 @@ def test_a_place_that_is_not_there_is_a_row_and_nothing_but_those_is_a_usage_err
     assert made(takes, tmp_path / "none", tmp_path / "*.none", "-o", tmp_path / "a.parquet") == 0
     lost = pq.read_table(tmp_path / "a.parquet", filters=[("outcome", "=", "unreadable")])
     assert lost["session"].to_pylist()[1:] == [str(tmp_path / "none"), str(tmp_path / "*.none")]
-    assert made(tmp_path / "none", "-o", tmp_path / "b.parquet") == 2
+    for _ in range(2):  # the second time it is there already
+        assert made(tmp_path / "none", "-o", tmp_path / "b.parquet") == 2
     assert pq.read_table(tmp_path / "b.parquet")["detail"].to_pylist() == [
         "cannot be read: No such file or directory"
     ]
@@ -165,7 +166,8 @@ def test_more_than_ten_that_cannot_be_read_are_counted(tmp_path, capsys):
         (["-o", "calls.txt"], "cannot tell the form of calls.txt"),
         (["-o", "calls.csv", "--jobs", "0"], "--jobs is a number from 1"),
         (["-o", "calls.csv", "--provider", "typo"], "no provider 'typo'"),
-        (["-o", "/dev/null/calls.csv"], "cannot write /dev/null/calls.csv.parts"),
+        (["-o", "s3://bucket/calls.csv"], "s3://bucket/calls.csv is an address"),
+        (["-o", "/dev/null/calls.csv"], "cannot write /dev/null/.calls.csv.parts"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_at_once(
@@ -224,11 +226,11 @@ def test_what_we_did_not_make_is_not_replaced(takes, tmp_path, capsys):
 def test_nothing_but_the_output_and_what_it_was_made_from_is_left(takes, tmp_path):
     made(takes, "-o", tmp_path / "calls.parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".calls.parquet.parts",
         "calls.parquet",
-        "calls.parquet.parts",
         "in",
     ]
-    assert sorted(path.name for path in (tmp_path / "calls.parquet.parts").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / ".calls.parquet.parts").iterdir()) == [
         "finished.json", "lock"
     ]  # fmt: skip
 
@@ -255,3 +257,10 @@ def test_what_else_is_in_a_folder_stays(takes, tmp_path):
     (tmp_path / "out" / "calls.parquet").write_text("mine")
     assert made(takes, "-o", tmp_path / "out") == 2
     assert (tmp_path / "out" / "calls.parquet").read_text() == "mine"
+
+
+def test_a_folder_with_one_kind_keeps_no_file_of_the_kinds_of_before(takes, tmp_path, capsys):
+    for more in ([], ["--kind", "call"], ["--kind", "call"]):
+        assert made(takes, "-o", f"{tmp_path}/out/", *more) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["calls.parquet"]
+    assert "is made from these" in capsys.readouterr().out

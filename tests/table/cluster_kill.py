@@ -1,10 +1,11 @@
 """A Ray cluster of two machines on this one: streamnorm table runs on it, and processes of it are killed.
 
+    python -m tests.table.cluster_kill FOLDER
     python -m tests.table.cluster_kill FOLDER RECIPE ...
 
-FOLDER/in holds a named pipe, z-pipe.sse. Of two runs, in the first one process is killed that reads it
-(once.parquet), in the second each (always.parquet). Then FOLDER/recipe_RECIPE.py runs on the cluster as
-well, for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
+FOLDER/z-pipe.sse is a named pipe. Of two runs over FOLDER/in and it, in the first one process is killed that
+reads it (once.parquet), in the second each (always.parquet). With recipes FOLDER/recipe_RECIPE.py runs on the
+cluster instead, for each of these, and makes FOLDER/tables of FOLDER/logs, which is called tables-RECIPE then.
 
 Rule: what happened is printed as one line of JSON. It is a program of its own, as Ray leaves threads behind.
 """
@@ -66,9 +67,9 @@ def run(folder: Path, out: str, address: str, killer: Callable[[Path, list[int]]
     from streamnorm.cli import main as streamnorm
 
     killed: list[int] = []
-    pipe = folder / "in" / "z-pipe.sse"
+    pipe = folder / "z-pipe.sse"
     threading.Thread(target=killer, args=(pipe, killed), daemon=True).start()
-    asked = ["table", "in", "-o", out, "--engine", "ray", "--ray-address", address]
+    asked = ["table", "in", "z-pipe.sse", "-o", out, "--engine", "ray", "--ray-address", address]
     return {"status": streamnorm(asked), "killed": len(killed)}
 
 
@@ -81,10 +82,10 @@ def main(folder: Path, recipes: list[str]) -> None:
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )
     cluster.add_node(num_cpus=1)
-    told = [
-        run(folder, "once.parquet", cluster.address, kill_one),
-        run(folder, "always.parquet", cluster.address, kill_all),
-    ]
+    told = []
+    if not recipes:
+        told.append(run(folder, "once.parquet", cluster.address, kill_one))
+        told.append(run(folder, "always.parquet", cluster.address, kill_all))
     os.environ["RAY_ADDRESS"] = cluster.address
     for recipe in recipes:
         exec(Path(f"recipe_{recipe}.py").read_text(), {"__name__": "__main__"})

@@ -87,37 +87,44 @@ def test_daft_makes_the_same_rows(logs: Path):
     )
 
 
-@pytest.mark.parts
-def test_a_cluster_whose_processes_are_killed_loses_and_doubles_nothing(folder: Path, logs: Path):
-    """One cluster for all that is tried on it, as it takes long to begin."""
+def on_cluster(folder: Path, *recipes: str) -> str:
+    """What is said when that was tried on a cluster of its own, each of which takes long to begin."""
     pytest.importorskip("ray", reason="ray is not installed")
-    os.mkfifo(folder / "z-pipe.sse")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.table.cluster_kill", str(folder), *recipes],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parts
+def test_a_cluster_whose_processes_are_killed_loses_and_doubles_nothing(folder: Path):
+    os.mkfifo(folder.parent / "z-pipe.sse")
+    once, always = json.loads(on_cluster(folder.parent).splitlines()[-1])
+    assert once == {"status": 0, "killed": 1}
+    assert always["status"] == 0
+    assert always["killed"] > 1
+    whole = pa.concat_tables([rows_of(folder), table.rows([("z-pipe.sse", ANSWER)])])
+    assert pq.read_table(folder.parent / "once.parquet").equals(whole)
+    # The file over which every process died is a row that says so; all others are as they were.
+    found = pq.read_table(folder.parent / "always.parquet")
+    other = pa.compute.field("session") != "z-pipe.sse"
+    assert found.filter(other).equals(whole.filter(other))
+    (lost,) = found.filter(~other).to_pylist()
+    assert (lost["outcome"], lost["detail"]) == ("unreadable", LOST)
+
+
+@pytest.mark.parts
+def test_ray_and_daft_on_ray_make_the_same_rows(logs: Path):
     recipes = {"ray": RECIPES["ray"]}
     if importlib.util.find_spec("daft"):
         recipes["daft"] = "import daft\n\ndaft.set_runner_ray()\n" + RECIPES["daft"]
     for name, recipe in recipes.items():
-        (folder.parent / f"recipe_{name}.py").write_text(recipe)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.table.cluster_kill", str(folder.parent), *recipes],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    once, always = json.loads(done.stdout.splitlines()[-1])
-    assert once == {"status": 0, "killed": 1}
-    assert always["status"] == 0
-    assert always["killed"] > 1
-    (folder / "z-pipe.sse").unlink()
-    (folder / "z-pipe.sse").write_bytes(ANSWER)
-    whole = rows_of(folder)
-    assert pq.read_table(folder.parent / "once.parquet").equals(whole)
-    # The file over which every process died is a row that says so; all others are as they were.
-    found = pq.read_table(folder.parent / "always.parquet")
-    other = pa.compute.field("session") != "in/z-pipe.sse"
-    assert found.filter(other).equals(whole.filter(other))
-    (lost,) = found.filter(~other).to_pylist()
-    assert (lost["outcome"], lost["detail"]) == ("unreadable", LOST)
+        (logs.parent / f"recipe_{name}.py").write_text(recipe)
+    on_cluster(logs.parent, *recipes)
     for name in recipes:
-        made = pq.read_table(folder.parent / f"tables-{name}")
+        made = pq.read_table(f"tables-{name}")
         assert without_places(made) == without_places(table.rows(sorted(logs.iterdir())))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -50,6 +51,11 @@ BATCHES = {
     "a table in several chunks": lambda: pa.table({
         "name": pa.chunked_array([["a.sse"], ["b.sse"]]),
         "bytes": pa.chunked_array([[ONE], [b""]], pa.binary())}),
+    "rows of columns": lambda: [
+        {"path": name, "bytes": data} for name, data in NAMED],
+    "columns that are read once": lambda: {"path": iter(NAMES), "bytes": iter(DATA)},
+    "a table with a column twice": lambda: pa.Table.from_arrays(
+        [pa.array(NAMES), pa.array(DATA), pa.array(NAMES)], names=["path", "bytes", "path"]),
     "a relation of DuckDB": lambda: duckdb.from_arrow(pa.table({"name": NAMES, "content": DATA})),
 }  # fmt: skip
 
@@ -79,6 +85,24 @@ def test_paths_are_read_and_those_that_cannot_be_are_rows(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("array", [pa.array, lambda paths: pa.chunked_array([paths])])
+def test_an_array_of_paths_is_read(tmp_path, array):
+    (tmp_path / "a.sse").write_bytes(ONE)
+    found = table.rows(array([str(tmp_path / "a.sse")]))
+    assert told(found, "kind", "outcome") == [("session", "finish"), ("call", "whole")]
+
+
+def test_no_two_streams_have_one_name():
+    """``a#1`` is the first stream of ``a``, unless a file is called so."""
+    several = (ROOT / "tests/captures/files/curl_several.txt").read_bytes()
+    cut = gzip.compress(ONE + Chat.text("é" * 99))[:-9]  # a stream, and a word on the rest
+    files = [("a", several), ("a#1", ONE), ("a#2", b""), ("b.gz", cut)]
+    sessions = table.of_kind(table.rows(files), "session")["session"].to_pylist()
+    assert len(set(sessions)) == len(sessions)
+    assert sessions[:2] == ["a#1", "a#2"]
+    assert sessions[-4:] == ["a#1#1", "a#2#1", "b.gz", "b.gz (2)"]
+
+
 def test_takes_are_numbered_unless_they_come_with_names():
     take = read_take(take_paths()[0])
     found = table.rows([take, ("mine", take)]).filter(pc.field("kind") == "session")
@@ -86,9 +110,10 @@ def test_takes_are_numbered_unless_they_come_with_names():
 
 
 def test_values_that_are_missing_are_rows():
-    found = table.rows({"path": ["a.sse", None], "bytes": [None, ONE]})
+    found = table.rows({"path": ["a.sse", "nan", None], "bytes": [None, float("nan"), ONE]})
     assert told(found, "kind", "session", "outcome", "detail") == [
         ("session", "a.sse", "unreadable", "has no bytes: the value is missing"),
+        ("session", "nan", "unreadable", "has no bytes: the value is missing"),
         ("session", "", "finish", "tool_calls"),
         ("call", "", "whole", None),
     ]
@@ -99,12 +124,17 @@ def test_values_that_are_missing_are_rows():
     [
         (b"data: 1", "a bytes is no batch"),
         ("a.sse", "a str is no batch"),
-        (7, "a int is no batch"),
+        (7, "an int is no batch"),
         (None, "a NoneType is no batch"),
-        ([7], "a int in a batch"),
+        ([7], "an int in a batch"),
         ([("a", "text")], "the bytes of a are a str"),
         ([(1.5, b"")], "the name of a file is a float"),
         ([("a", b"", 1)], "a tuple in a batch"),
+        ({"path": "a", "bytes": b""}, "column 'path' is a str, not a list"),
+        (
+            {str(number): b"" for number in range(99)},
+            "columns 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …: pass",
+        ),
         ({"path": ["a"]}, "no files in the columns path"),
         ({}, "no files in the columns (none)"),
         (pa.table({"x": [1]}), "no files in the columns x"),

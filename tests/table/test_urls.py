@@ -116,7 +116,7 @@ def test_secrets_of_an_address_open_it_and_stand_in_no_row(server: str, tmp_path
         f"{server}/a.sse?X-Amz-Signature=…&part=7",
         "finish",
     )
-    kept = b"".join(path.read_bytes() for path in (tmp_path / "a.parquet.parts").iterdir())
+    kept = b"".join(path.read_bytes() for path in (tmp_path / ".a.parquet.parts").iterdir())
     assert b"0123456789abcdef" not in kept
 
 
