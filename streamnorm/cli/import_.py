@@ -216,6 +216,7 @@ class _Writing:
             if tape is not None:
                 tape.close(finished=part.finished)
                 self._check(tape)
+                self._tape = None  # it is whole: nothing takes it away any more
                 if self._new != self._path:
                     os.replace(self._new, self._path)
             self._facts = self._surveying.end()
@@ -233,9 +234,8 @@ class _Writing:
         """It will not be whole."""
         if self._tape is not None:
             self._tape.close(finished=False)
-            if self._new != self._path:
-                with suppress(OSError):
-                    os.unlink(self._new)
+            with suppress(OSError):
+                os.unlink(self._new)
 
     def _check(self, tape: Recorder) -> None:
         if tape.failed:
