@@ -216,9 +216,9 @@ class _Writing:
             if tape is not None:
                 tape.close(finished=part.finished)
                 self._check(tape)
-                self._tape = None  # it is whole: nothing takes it away any more
                 if self._new != self._path:
                     os.replace(self._new, self._path)
+                self._tape = None  # it is whole: nothing takes it away any more
             self._facts = self._surveying.end()
             return
         self._surveying.hear(bit.data, bit.at if part.timed else None, goes_on=bit.goes_on)
