@@ -162,7 +162,7 @@ class Acting:
         try:
             return None if tool is None else tool.asks(call)
         except Exception as error:  # noqa: BLE001  (a function of the tool's own)
-            reason = f"{type(error).__name__}: {error}"
+            reason = _words(error)
             self._log(WARNING, "approval.unclear", call, name=call.name, reason=reason)
             return ""
 
@@ -228,7 +228,7 @@ class Acting:
         except Unfit as error:
             return f"{MISFIT}: {error}"
         except Exception as error:  # noqa: BLE001  (a function of the tool's own)
-            return f"{MISFIT}: {type(error).__name__}: {error}"
+            return f"{MISFIT}: {_words(error)}"
         return None
 
     async def _is_approved(self, call: ToolCall, run: ToolCall) -> bool:
@@ -324,7 +324,7 @@ class Acting:
             record = Settled.of(call, results, inline=inline, **more)
             record.result(call, self._setup.spool)  # can it be said at all?
         except Exception as trouble:  # noqa: BLE001  (inline, too, is the tool's)
-            return Settled.of(call, error=f"{type(trouble).__name__}: {trouble}", **more)
+            return Settled.of(call, error=_words(trouble), **more)
         return record
 
 
@@ -341,7 +341,10 @@ def _changed(call: ToolCall, run: ToolCall) -> dict[str, Any] | None:
 
 def _words(error: BaseException) -> str:
     """What went wrong in a handler. Two errors that say nothing would be taken for ours."""
-    said = str(error)
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001  (its words are the tool's, too)
+        said = "it cannot say what went wrong"
     if not said and isinstance(error, TimeoutError):
         said = "a time limit of the tool's own"
     elif not said and isinstance(error, _CANCELLED):

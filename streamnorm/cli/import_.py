@@ -218,6 +218,7 @@ class _Writing:
                 self._check(tape)
                 if self._new != self._path:
                     os.replace(self._new, self._path)
+                self._tape = None  # it is whole: nothing takes it away any more
             self._facts = self._surveying.end()
             return
         self._surveying.hear(bit.data, bit.at if part.timed else None, goes_on=bit.goes_on)
@@ -233,9 +234,8 @@ class _Writing:
         """It will not be whole."""
         if self._tape is not None:
             self._tape.close(finished=False)
-            if self._new != self._path:
-                with suppress(OSError):
-                    os.unlink(self._new)
+            with suppress(OSError):
+                os.unlink(self._new)
 
     def _check(self, tape: Recorder) -> None:
         if tape.failed:

@@ -20,9 +20,8 @@ _JOBS: set[Any] = set()
 
 def spawn(job: Callable[[], Any]) -> bool:
     """Run an async job in the background of whatever event loop runs here; False if none does."""
-    trio = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
-        trio.lowlevel.spawn_system_task(job)
+    if _in_trio():
+        sys.modules["trio"].lowlevel.spawn_system_task(job)
         return True
     loop = _loop()
     if loop is None:
@@ -99,10 +98,16 @@ async def apart(job: Callable[[], Awaitable[T]], undo: Callable[[T], Awaitable[N
         raise
 
 
+def _in_trio() -> bool:
+    trio = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_run())
+
+
 def _loop() -> Any:
-    """The event loop of asyncio that runs here, if one does."""
+    """The event loop of asyncio that runs here, if one does. It may also be the host of one of trio."""
     asyncio = sys.modules.get("asyncio")
-    return None if asyncio is None else asyncio._get_running_loop()
+    loop = None if asyncio is None else asyncio._get_running_loop()
+    return None if loop is None or _in_trio() else loop
 
 
 def _started(loop: Any, job: Any) -> Any:

@@ -109,7 +109,8 @@ class Settled:
         said = _object(arguments, name)
         values = {
             "id": id, "name": name, "_arguments": said,
-            "results": _shaped(results, from_artifact_tool), "inline": inline, "error": error,
+            "results": _shaped(results, from_artifact_tool), "inline": inline,
+            "error": None if error is None else _without_halves(error),
             "provenance": provenance or Provenance("natural"), "started": started,
             "seconds": seconds, "from_artifact_tool": from_artifact_tool,
             "_edited": None if edited is None else _object(edited, name),

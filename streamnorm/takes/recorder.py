@@ -205,8 +205,7 @@ class Recorder:
     def flush(self) -> None:
         """Write what came so far, but for the last bytes if they may be the beginning of a secret."""
         self._asked = False  # before what waits is looked at: what comes after that asks again
-        if self._waiting:
-            self._safely(self._write_waiting, None)
+        self._safely(self._write_waiting, None)  # what the writer has taken it may still be writing
 
     def leg(self, headers: Headers | None = None, secrets: Iterable[Secret] = ()) -> None:
         """The connection was lost; what comes now is of the next one, whose response has these
@@ -284,6 +283,8 @@ class Recorder:
     # --- writing ----------------------------------------------------------------------------------
 
     def _write_waiting(self, _: None = None) -> None:
+        if not self._waiting:
+            return
         # Taken one by one, as the stream may go on adding to them meanwhile.
         take, began = self._waiting.popleft, self._began
         self._most = self._size + MOST
@@ -328,8 +329,7 @@ class Recorder:
 
     def _written(self, now: float) -> _Body:
         """All that came so far is written: what follows is none of it."""
-        if self._waiting:
-            self._write_waiting()
+        self._write_waiting()
         if self._body is None:
             self._begin(self._kind or "text")
         assert self._body is not None

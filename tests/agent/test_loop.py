@@ -175,6 +175,32 @@ async def test_a_handler_that_would_end_the_program_is_an_error():
     assert [r.is_error for t in run.conversation.turns for r in t.results] == [True, True, False]
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def work_of(error):
+    async def work() -> None:
+        raise error
+
+    return work
+
+
+ODD = {
+    "Speechless: it cannot say what went wrong": Speechless(),
+    "ValueError: no file \ufffd": ValueError("no file \udcff"),
+}
+
+
+@both
+async def test_an_error_in_any_words_is_told_to_the_model():
+    for told, error in ODD.items():
+        model = Model(script(call("work"), call("add", a=1)), script(say("ok")))
+        run, _ = await ran(ToolLoop(model, [work_of(error), add]))
+        assert (run.outcome, outputs(run)) == ("finished", [told, 2])
+
+
 WAITED = "CancelledError: what the tool waited for was cancelled"
 
 

@@ -146,7 +146,10 @@ def test_a_place_that_cannot_be_made_is_named(tmp_path, capsys):
     assert "cannot be made: File exists. Name another folder." in capsys.readouterr().err
 
 
-def test_a_disk_that_is_full_is_said_and_nothing_half_written_stays(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("more", [[], ["--force"]], ids=["new", "forced"])
+def test_a_disk_that_is_full_is_said_and_nothing_half_written_stays(
+    more, tmp_path, capsys, monkeypatch
+):
     there = os.write
 
     def full(file: int, data: bytes) -> int:
@@ -156,7 +159,7 @@ def test_a_disk_that_is_full_is_said_and_nothing_half_written_stays(tmp_path, ca
 
     monkeypatch.setattr(os, "write", full)
     to = tmp_path / "takes"
-    assert main(["import", str(FILES / "body.sse"), "-o", str(to), "--force"]) == 2
+    assert main(["import", str(FILES / "body.sse"), "-o", str(to), *more]) == 2
     monkeypatch.undo()
     assert "could not be written" in capsys.readouterr().err
     assert os.listdir(to) == []

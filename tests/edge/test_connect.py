@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -277,3 +278,31 @@ async def test_a_key_that_is_given_is_the_only_one(given, header):
 @pytest.mark.usefixtures("keys")
 async def test_a_key_in_the_address_is_the_only_one():
     assert "x-api-key" not in await sent("https://api.anthropic.com/v1/messages?key=mine-0123")
+
+
+def test_trio_as_a_guest_of_asyncio_is_trio() -> None:
+    """A loop of asyncio runs there as well, and nothing can be asked of it."""
+    trio = pytest.importorskip("trio")
+    body = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=body, headers={"content-type": "text/event-stream"})
+
+    async def guest() -> list[str]:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+            url = "http://api.example/v1/chat/completions"
+            async with connect(url, json={}, client=client) as stream:
+                return [event.kind async for event in stream]
+
+    async def host() -> list[str]:
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[Any] = loop.create_future()
+        trio.lowlevel.start_guest_run(
+            guest,
+            run_sync_soon_threadsafe=loop.call_soon_threadsafe,
+            done_callback=ended.set_result,
+        )
+        kinds: list[str] = (await ended).unwrap()
+        return kinds
+
+    assert asyncio.run(host()) == ["stream_start", "text_delta", "finish"]

@@ -511,6 +511,30 @@ def test_a_killed_process_leaves_a_readable_beginning(tmp_path, provider, chunks
         assert events_of(provider, take.wire)[-1].kind == "failed"
 
 
+HELD = """
+import sys, threading
+from streamnorm import Recorder
+writing, forever = threading.Event(), threading.Event()
+def hold(frame, event, _):
+    if frame.f_code.co_name == "_write":  # the thread that writes is slow to do so
+        writing.set()
+        forever.wait(0.2)
+threading.settrace(hold)
+tape = Recorder.open(sys.argv[1], provider="anthropic", seed="s")
+tape.chunk(b'data: {"type":"ping"}\\n\\n')
+writing.wait()
+tape.flush()
+print(open(sys.argv[1]).read())
+"""
+
+
+def test_a_flush_waits_for_what_the_writer_has_taken(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", HELD, tmp_path / "a.sse"], capture_output=True, text=True, check=True
+    )
+    assert 'data: {"type":"ping"}' in done.stdout
+
+
 ENDED = """
 import os, sys, threading
 from streamnorm import Recorder

@@ -272,3 +272,23 @@ def test_a_task_that_is_cancelled_with_the_transaction_of_others_in_hand(tmp_pat
                     await log._append(writer.stream, round, [b"%d" % round], "open")
 
     asyncio.run(main())
+
+
+async def test_what_failed_holds_up_nobody_while_its_error_is_looked_at(tmp_path: Path) -> None:
+    """Its traceback knows a cursor that has more to give, and while it does SQLite does not close."""
+
+    def job(db: sqlite3.Connection) -> None:
+        rows = db.execute("SELECT id FROM streams")
+        db.execute("UPDATE streams SET stopped = 1")
+        raise ValueError(f"not after {next(rows)}")
+
+    path = tmp_path / "log.db"
+    async with SQLiteLog(path) as log:
+        await crowd(log)
+        with pytest.raises(LogUnavailable) as told:
+            await log._write(job)
+        other = sqlite3.connect(path, timeout=0, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert other.execute("SELECT sum(stopped) FROM streams").fetchone() == (0,)
+        other.close()
+        assert told.value.__cause__ is not None

@@ -450,6 +450,7 @@ class Line:
         self._port, self._silent = port, silent
         self.drops: Callable[[bytes], bool] = lambda request: False
         self.dropped = 0
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Line:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -458,8 +459,14 @@ class Line:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        for task in self._serving:  # a client may have left a connection that is silent
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.add(serving)
         far, there = await asyncio.open_connection("127.0.0.1", self._port)
         drops = False
 
@@ -561,3 +568,53 @@ async def test_a_new_stream_whose_reply_is_lost_is_not_busy_with_itself(
         writer = await log.create(owner="ann", chat="c")
         assert line.dropped == 1
         assert await direct.streams(owner="ann", chat="c") == [writer.stream]
+
+
+@needs_server
+async def test_a_crowd_that_asks_waits_for_a_redis_that_is_gone_no_longer_than_one(
+    server: RedisServer,
+) -> None:
+    """What three connections carry at once is 192: one batch after the other would take 20 s."""
+    told = []
+    async with RedisLog(server.url, patience=LONG) as log:
+        await log.check()
+        server.pause()
+        log._carriers.patience = 1.0
+
+        async def ask() -> None:
+            with pytest.raises(LogUnavailable):
+                await log.check()
+            told.append("unavailable")
+
+        with anyio.fail_after(12):
+            async with anyio.create_task_group() as group:
+                for _ in range(4000):
+                    group.start_soon(ask)
+        server.go_on()
+    assert len(told) == 4000
+
+
+# --- what rings -----------------------------------------------------------------------------------
+
+
+@needs_server
+@pytest.mark.parametrize("prefix", ["app[1]", "what?*", "back\\slash", "plain"])
+async def test_readers_are_rung_whatever_the_prefix_is_and_whoever_calls(
+    prefix: str, server: RedisServer
+) -> None:
+    """Nobody looks by himself here: without a ring it would be minutes."""
+    async with RedisLog(server.url, prefix=prefix, lease=999, poll=999, patience=LONG) as log:
+        writer = await log.create(owner="ann")
+        await writer.append(payloads(1))
+        reader = log.read(writer.stream, owner="ann")
+        assert len(await reader.page() or ()) == 1
+        while not await log._redis.pubsub_numpat():
+            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(reader.page)
+                while log._lookout is None:  # it waits
+                    await anyio.lowlevel.checkpoint()
+                assert await log._redis.publish(f"{prefix}:bell:".encode() + b"\xff", 1)
+                await writer.append(payloads(1, 2))
+        assert reader.after == 2

@@ -343,8 +343,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (_PIPE, "Normalizer.feed", "always: type(chunk) is not bytes"): _SAME_BYTES,
     (
         _PIPE, "Normalizer.feed",
-        "never: line is not data and LF not in line and (CR not in line) and (left >= self._near or"
-        " self._is_far(...",
+        "never: line is not data and LF not in line and (CR not in line) and (len(line) <= SHALLOW)"
+        " and (left >= ...",
     ): _SHORTCUT,
     (_PIPE, "Normalizer.feed", "without: or self._is_far(len(chunk))"): _SHORTCUT,
     (

@@ -16,6 +16,7 @@ keys, and a Sentinel, as what follows a failover may not have what was acknowled
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -418,14 +419,24 @@ class _Ears:
     async def _hear(self, pubsub: Any) -> None:
         try:
             if not pubsub.subscribed:
-                await pubsub.psubscribe(self.name("*"))
+                await pubsub.psubscribe(_literally(self.name("")) + "*")
             message = await pubsub.get_message(timeout=1.0)
         except (RedisError, OSError):  # it is away; the lookout tells readers
             self._missed()
             await anyio.sleep(LONGEST_PAUSE)
             return
         if message is not None:
-            self._ring(message["channel"].decode().removeprefix(self.name("")))
+            channel = message["channel"].decode(errors="replace")  # anybody may call into the room
+            self._ring(channel.removeprefix(self.name("")))
+
+
+def _literally(name: str) -> str:
+    r"""A pattern of Redis that is this name and no other.
+
+    >>> _literally("app[1]:*")
+    'app\\[1\\]:\\*'
+    """
+    return re.sub(r"[\\*?\[\]]", r"\\\g<0>", name)
 
 
 def _unfit(info: dict[str, Any]) -> str | None:

@@ -309,8 +309,10 @@ class SQLiteLog(EventLog):
         return db
 
     def _drop(self, writes: bool) -> None:
-        """Close a connection, and with it undo what it did not commit; the next one is a new one."""
+        """Undo what a connection did not commit, and close it; the next one is a new one."""
         if (db := self._dbs.pop(writes, None)) is not None:
+            with suppress(sqlite3.Error):
+                db.rollback()  # closing does not, while the traceback of an error holds a cursor
             with suppress(sqlite3.Error):
                 db.close()
 
