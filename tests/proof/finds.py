@@ -321,6 +321,15 @@ FINDS: dict[str, Find] = {
              item("done", "custom_tool_call", 2, id="y", call_id="A", name="pay", input="my", status="completed")))
         for wire in ("openai_responses", "azure_foundry")
     },
+    **{
+        f"{wire}: a text whose beginning was not heard, and copies that say nothing": (
+            wire,
+            (event("function_call_arguments.delta", output_index=0, item_id="fc", delta=WHOLE),
+             event("function_call_arguments.done", output_index=0, item_id="fc", arguments=None),
+             item("done", "function_call", 0, id="fc", call_id="A", name="pay", arguments=None,
+                  status="completed")))
+        for wire in ("openai_responses", "azure_foundry")
+    },
     "anthropic: a call that was told, two more beginnings, and the call once more": (
         "anthropic",
         (BEGIN, start(), delta(WHOLE), stop(), BEGIN, BEGIN, start(), delta(WHOLE), stop(), reason(), END)),

@@ -714,6 +714,8 @@ class ResponsesParser(Parser):
         self.scribe.note("call.unannounced", wire_kind=_kind(p))
         call = self._open(self.TOOLS[type_], {"id": p.item_id}, p.output_index, out)
         self.calls.hear(call, out, id=p.call_id, field="call_id", source="natural")
+        # What came before this piece may be lost as well; a copy of the whole text heals that.
+        self.calls.taint(call, "its beginning was not heard")
         return call
 
     def _open(self, tool: Tool, item: dict[str, Any], index: int | None, out: Out) -> Call:
