@@ -101,6 +101,8 @@ def refused_by(response: httpx.Response, said: bytes, *, wire: str) -> Refused:
 
 def chunks_of(response: httpx.Response, limits: Limits | None = None) -> AsyncIterator[bytes]:
     """The body as it comes; unpacked, if the upstream packed it although it was asked not to."""
+    if hasattr(response, "_content"):  # somebody has read all of it already
+        return response.aiter_bytes()
     encoding, body = response.headers.get("content-encoding", ""), body_of(response)
     if encoding.strip().lower() in PLAIN:
         return body
