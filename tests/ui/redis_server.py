@@ -19,9 +19,7 @@ class RedisServer:
     """A private server that can be killed and started again."""
 
     def __init__(self, folder: Path, *options: str, config: Path | None = None) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [
             str(SERVER), *([str(config), "--sentinel"] if config else ["--save", ""]),
@@ -43,3 +41,13 @@ class RedisServer:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self._command)
+
+
+def _free_port() -> int:
+    """A node of a cluster takes the one that is 10,000 higher as well."""
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port: int = free.getsockname()[1]
+            if port <= 55_535:
+                return port
