@@ -36,7 +36,7 @@ page: $(DEV) ## open the page: watch a stream, cut it anywhere, compare provider
 	@$(BIN)/python -m streamnorm.cli serve --open
 
 test: $(DEV) ## run the quick tests: every law, on samples; ARGS='tests/core -k mint' runs some
-	@echo "==> running the quick tests (two to three minutes on two cores)"
+	@echo "==> running the quick tests (about four minutes on two cores)"
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not parts" $(ARGS)
 
 test-all: everything ## run all tests, exhaustively, also against the clients of others
