@@ -40,7 +40,7 @@ test: $(DEV) ## run the quick tests: every law, on samples; ARGS='tests/core -k 
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not parts" $(ARGS)
 
 test-all: everything ## run all tests, exhaustively, also against the clients of others
-	@echo "==> running all tests (about a quarter of an hour; STREAMNORM_CORPUS=DIR adds recorded streams)"
+	@echo "==> running all tests (about twenty minutes; STREAMNORM_CORPUS=DIR adds recorded streams)"
 	@# one worker more than cores: some tests wait for programs, browsers and databases
 	@STREAMNORM_TESTS=all $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
 		--dist loadgroup $(ARGS)
